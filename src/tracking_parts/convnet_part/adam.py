@@ -1,0 +1,162 @@
+"""Training by Adam on shifted crops (paper, section 3.2, "Technical details"): end to end, or the four last layers only."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tracking_parts.config import TrackerConfig
+from tracking_parts.confident_frames import TrainingFrame
+from tracking_parts.convnet_part.net import CentreHead, ConvNet, circle_stamp
+from tracking_parts.convnet_part.pathway import View
+from tracking_parts.features import rgb_batch, vgg_layer
+from tracking_parts.frames import cut_crop
+from tracking_parts.geometry import CropWindow, Point
+
+SLICE_ROOM = 6  # a cached map may be shifted by a sixth of its side each way
+
+Pair = tuple[Tensor, Tensor]  # input and target, each with a leading batch axis
+
+
+class _AdamPathway:
+    """What both share: seeded shifts, k epochs of Adam on the mean squared error against a circle stamp."""
+
+    def __init__(self, config: TrackerConfig, net: nn.Module, device: torch.device, seed: int) -> None:
+        self._config = config
+        self._net = net.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._device = device
+        self._seed = seed
+        self._trainings = 0
+        self._random = np.random.default_rng(seed)
+
+    def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
+        """k epochs of Adam over two randomly shifted pairs per frame; gives the mean loss of the last epoch."""
+        # A generator per training: what is drawn depends on the seed and on how many trainings there were, nothing else.
+        self._random = np.random.default_rng([self._seed, self._trainings])
+        self._trainings += 1
+        inputs, targets = self._shifted_pairs([*first, *recent])
+        optimiser = torch.optim.Adam(self._net.parameters(), lr=self._config.learning_rate)
+        loss = float("nan")
+        self._net.train()
+        for _ in range(self._config.epochs):
+            order = self._random.permutation(len(targets))
+            losses = []
+            for start in range(0, len(order), self._config.batch_size):
+                batch = torch.as_tensor(order[start : start + self._config.batch_size])
+                optimiser.zero_grad(set_to_none=True)
+                error = nn.functional.mse_loss(
+                    self._net(inputs[batch].to(self._device)), targets[batch].to(self._device)
+                )
+                error.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                losses.append(float(error.detach()))
+            loss = float(np.mean(losses))
+        self._net.eval()
+        return loss
+
+    def _shifted_pairs(self, frames: Sequence[TrainingFrame]) -> Pair:
+        pairs = [self._shifted_pair(frame) for frame in frames for _ in range(self._config.shifts_per_frame)]
+        return torch.cat([pair[0] for pair in pairs]), torch.cat([pair[1] for pair in pairs])
+
+    def _shifted_pair(self, frame: TrainingFrame) -> Pair:
+        raise NotImplementedError
+
+    def _stamp(self, frame: TrainingFrame, shape: tuple[int, int], centre: Point) -> Tensor:
+        width, height = frame.object_in_map
+        return circle_stamp(shape, centre, self._config.stamp_radius * (width * height) ** 0.5)
+
+    def _random_shift(self, limit: int) -> tuple[int, int]:
+        rows, columns = self._random.integers(0, 2 * limit + 1, size=2)
+        return int(rows), int(columns)
+
+    def clone(self) -> _AdamPathway:
+        return copy.deepcopy(self)
+
+    def tensors(self) -> dict[str, Tensor]:
+        learned = {f"net.{name}": tensor.detach().cpu() for name, tensor in self._net.state_dict().items()}
+        return {**learned, "trainings": torch.tensor(self._trainings)}
+
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        self._net.load_state_dict({n.removeprefix("net."): t for n, t in tensors.items() if n.startswith("net.")})
+        self._trainings = int(tensors["trainings"])
+
+
+class EndToEnd(_AdamPathway):
+    """The paper's ConvNetPart: its own trunk learns too. Starts from the ImageNet weights."""
+
+    def __init__(self, config: TrackerConfig, weights: Mapping[str, Tensor], device: torch.device, seed: int) -> None:
+        with _seeded(seed):
+            net = ConvNet(config.tap)
+        net.trunk.load(weights)
+        super().__init__(config, net, device, seed)
+        self._stride = vgg_layer(config.tap).stride
+
+    @torch.inference_mode()
+    def vote(self, view: View) -> Tensor:
+        centre_map: Tensor = self._net(rgb_batch([view.crop], self._device))
+        return centre_map[0]
+
+    def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
+        """Keeps a wider crop than the network sees, so that it can be shifted later."""
+        margin = self._margin_in_cells(object_in_map)
+        wide = view.window
+        extra = round(margin * self._stride / wide.crop_pixels_per_image_pixel)
+        window = CropWindow(wide.left - extra, wide.top - extra, wide.side + 2 * extra, wide.size, wide.stride)
+        size = round(window.side * wide.crop_pixels_per_image_pixel / self._stride) * self._stride
+        window = CropWindow(window.left, window.top, window.side, size, wide.stride)
+        centre_in_wide = window.map_from_image(view.window.image_from_map(centre))
+        return TrainingFrame(frame_index, centre_in_wide, object_in_map, cut_crop(view.frame, window), None)
+
+    def _margin_in_cells(self, object_in_map: tuple[float, float]) -> int:
+        return max(1, round(self._config.max_shift * (object_in_map[0] * object_in_map[1]) ** 0.5))
+
+    def _shifted_pair(self, frame: TrainingFrame) -> Pair:
+        assert frame.picture is not None
+        size = self._config.crop_size
+        room = (frame.picture.shape[0] - size) // 2
+        top, left = self._random_shift(room)
+        crop = frame.picture[top : top + size, left : left + size]
+        cells = size // self._stride
+        centre = (frame.centre_in_map[0] - left / self._stride, frame.centre_in_map[1] - top / self._stride)
+        stamp = self._stamp(frame, (cells, cells), centre)
+        return rgb_batch([crop], torch.device("cpu")), stamp[None]
+
+
+class FrozenTrunk(_AdamPathway):
+    """The same four last layers on the shared, frozen features: activations are cached, a shift of the crop is a slice."""
+
+    def __init__(self, config: TrackerConfig, channels: int, device: torch.device, seed: int) -> None:
+        with _seeded(seed):
+            head = CentreHead(channels)
+        super().__init__(config, head, device, seed)
+
+    @torch.inference_mode()
+    def vote(self, view: View) -> Tensor:
+        centre_map: Tensor = self._net(view.features[None])
+        return centre_map[0]
+
+    def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
+        return TrainingFrame(frame_index, centre, object_in_map, None, view.features)
+
+    def _shifted_pair(self, frame: TrainingFrame) -> Pair:
+        assert frame.features is not None
+        cells = frame.features.shape[-1]
+        room = cells // SLICE_ROOM
+        top, left = self._random_shift(room)
+        kept = cells - 2 * room
+        features = frame.features[:, top : top + kept, left : left + kept].clone()
+        centre = (frame.centre_in_map[0] - left, frame.centre_in_map[1] - top)
+        return features[None], self._stamp(frame, (kept, kept), centre)[None]
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Initialise a net from its own seed, leaving torch's global generator as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

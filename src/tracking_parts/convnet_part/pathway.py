@@ -1,0 +1,61 @@
+"""What the tracker asks of a ConvNetPart, whichever way it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tracking_parts.config import TrackerConfig
+from tracking_parts.confident_frames import TrainingFrame
+from tracking_parts.frames import Frame
+from tracking_parts.geometry import CropWindow, Point
+
+
+@dataclass(frozen=True)
+class View:
+    """One look at a frame: the window, the crop the network saw, and the features both pathways share."""
+
+    frame: Frame
+    window: CropWindow
+    crop: Frame
+    features: Tensor  # [c, h, w]
+
+
+class CentrePathway(Protocol):
+    """A learner of centre maps. :meth:`clone` lets it be trained in the background and swapped in whole."""
+
+    def vote(self, view: View) -> Tensor:
+        """C_t: [h, w], on the grid of the shared features."""
+
+    def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
+        """What to keep of a frame to learn from it later."""
+
+    def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
+        """Learn from the first frames and the recent ones; gives the final loss."""
+
+    def clone(self) -> CentrePathway:
+        """An independent copy."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that was learned, by name."""
+
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Continue from what :meth:`tensors` gave."""
+
+
+def build_pathway(
+    config: TrackerConfig, weights: Mapping[str, Tensor], channels: int, device: torch.device, seed: int
+) -> CentrePathway:
+    """The pathway that the configuration names, not yet trained."""
+    from tracking_parts.convnet_part.adam import EndToEnd, FrozenTrunk
+    from tracking_parts.convnet_part.linear import LinearPathway
+
+    if config.convnet == "end_to_end":
+        return EndToEnd(config, weights, device, seed)
+    if config.convnet == "frozen_trunk":
+        return FrozenTrunk(config, channels, device, seed)
+    return LinearPathway(config, channels, device)

@@ -1,0 +1,223 @@
+"""Trackers by name, all behind one small interface: ours in every version, and the peers to compare with.
+
+=============================  =====================================================================================
+``stp:PROFILE``                our tracker
+``stp:PROFILE?KEY=VALUE&…``    … with settings changed; ``region=box`` judges its upright box instead of its polygon
+``opencv:NAME``                OpenCV's ``csrt``, ``kcf``, ``mil``, ``mosse`` or ``medianflow``
+``identity``                   answers with the ground truth: tests a protocol, not a tracker
+``package.module:Class``       any class with ``init(frame, (x, y, w, h))`` and ``update(frame)``
+=============================  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import cv2
+import numpy as np
+
+from tracking_parts.errors import ConfigError
+from tracking_parts.evaluation.reset import EvaluatedTracker, Frame, TrackerFactory, size_of
+from tracking_parts.evaluation.trajectory import polygon_from_numbers
+from tracking_parts.geometry import Box, Polygon
+from tracking_parts.io.sequences import Sequence
+from tracking_parts.result import Result
+
+OPENCV_TRACKERS = {
+    "csrt": "TrackerCSRT_create",
+    "kcf": "TrackerKCF_create",
+    "mil": "TrackerMIL_create",
+    "mosse": "legacy.TrackerMOSSE_create",
+    "medianflow": "legacy.TrackerMedianFlow_create",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerSpec:
+    """A tracker's name taken apart: ``kind:name?options``."""
+
+    text: str
+    kind: str
+    name: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> TrackerSpec:
+        """
+        >>> TrackerSpec.parse("stp:default?alpha=1").options
+        {'alpha': '1'}
+        """
+        head, _, query = text.partition("?")
+        kind, _, name = head.partition(":")
+        try:
+            options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
+        except ValueError:
+            raise ConfigError(f"tracker {text!r}: options are written ?key=value&key=value") from None
+        if not kind or (kind != "identity" and not name):
+            raise ConfigError(f"tracker {text!r}: write stp:PROFILE, opencv:NAME, identity or package.module:Class")
+        if options and kind != "stp":
+            raise ConfigError(f"tracker {text!r}: only stp takes options")
+        return cls(text, kind, name, options)
+
+    @property
+    def folder_name(self) -> str:
+        """The name as a folder that every file system takes."""
+        return re.sub(r"[^A-Za-z0-9_.=+-]+", "-", self.text).strip("-.")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerChoice:
+    """A tracker ready to be started, and the settings to be written beside its results."""
+
+    spec: TrackerSpec
+    factory: TrackerFactory
+    settings: dict[str, Any]
+
+
+def choose_tracker(text: str, seed: int = 0) -> TrackerChoice:
+    """Find the tracker of that name; :class:`ConfigError` where it is unknown or not installed."""
+    spec = TrackerSpec.parse(text)
+    if spec.kind == "stp":
+        return _choose_stp(spec, seed)
+    if spec.kind == "identity":
+        return TrackerChoice(spec, IdentityTracker, {})
+    make = _find_opencv(spec.name) if spec.kind == "opencv" else _find_class(spec)
+    adapter = OpenCVTracker if spec.kind == "opencv" else ClassTracker
+    return TrackerChoice(spec, lambda sequence, start: adapter(make()), {})
+
+
+def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
+    # Imported here: scoring results, or running peers, needs neither torch nor weights.
+    from tracking_parts import Tracker, TrackerConfig
+
+    options = dict(spec.options)
+    region = options.pop("region", "polygon")
+    if region not in ("polygon", "box"):
+        raise ConfigError(f"tracker {spec.text!r}: region is polygon or box, not {region!r}")
+    config = TrackerConfig.profile(spec.name).override_from_text([f"{key}={value}" for key, value in options.items()])
+
+    def start(sequence: Sequence, index: int) -> EvaluatedTracker:
+        return OurTracker(Tracker(config, device="cpu", seed=seed), upright=region == "box")
+
+    return TrackerChoice(spec, start, {"config": config.to_dict(), "region": region})
+
+
+def _find_opencv(name: str) -> Callable[[], Any]:
+    if name not in OPENCV_TRACKERS:
+        raise ConfigError(f"unknown OpenCV tracker {name!r}: choose one of {', '.join(OPENCV_TRACKERS)}")
+    make: Any = cv2
+    for step in OPENCV_TRACKERS[name].split("."):
+        make = getattr(make, step, None)
+    if make is None:
+        raise ConfigError(f"this OpenCV has no {name}: install opencv-contrib-python-headless (extra 'bench')")
+    found: Callable[[], Any] = make
+    return found
+
+
+def _find_class(spec: TrackerSpec) -> Callable[[], Any]:
+    try:
+        found: Callable[[], Any] = getattr(importlib.import_module(spec.kind), spec.name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"tracker {spec.text!r} cannot be imported: {error}") from error
+    return found
+
+
+class OurTracker:
+    """Our tracker; while it calls itself lost, its last answer still counts, as for everybody else."""
+
+    def __init__(self, tracker: Any, upright: bool = False) -> None:
+        self._tracker = tracker
+        self._upright = upright
+
+    def init(self, frame: Frame, box: Box) -> None:
+        self._tracker.init(frame, box)
+
+    def update(self, frame: Frame) -> Polygon:
+        result: Result = self._tracker.update(frame)
+        return result.box.polygon if self._upright else result.polygon
+
+
+class IdentityTracker:
+    """Answers with the ground truth; where there is none, with the last one known."""
+
+    def __init__(self, sequence: Sequence, start: int) -> None:
+        self._sequence = sequence
+        self._index = start
+        self._last: Polygon = Box(0, 0, 0, 0).polygon
+
+    def init(self, frame: Frame, box: Box) -> None:
+        self._last = box.polygon
+
+    def update(self, frame: Frame) -> Polygon:
+        self._index += 1
+        self._last = self._sequence.ground_truth[self._index] or self._last
+        return self._last
+
+
+class OpenCVTracker:
+    """A tracker of OpenCV, which takes whole pixels inside the image.
+
+    When OpenCV reports "lost", its box is meaningless (often all zeros): the last good box is kept, and the tracker
+    goes on being asked. So a peer that finds the object again before the boxes part is not counted as failed.
+    """
+
+    def __init__(self, tracker: Any) -> None:
+        self._tracker = tracker
+        self._last = Box(0, 0, 0, 0)
+
+    def init(self, frame: Frame, box: Box) -> None:
+        whole = whole_pixels_inside(box, size_of(frame))
+        self._last = box
+        self._tracker.init(frame, whole)
+
+    def update(self, frame: Frame) -> Polygon:
+        found, numbers = self._tracker.update(frame)
+        if found:
+            self._last = Box(*map(float, numbers))
+        return self._last.polygon
+
+
+def whole_pixels_inside(box: Box, size_wh: tuple[int, int]) -> tuple[int, int, int, int]:
+    """The box rounded to whole pixels and cut to the image, at least one pixel wide and high."""
+    width, height = size_wh
+    left, top = min(max(round(box.x), 0), width - 1), min(max(round(box.y), 0), height - 1)
+    right = min(max(round(box.x + box.w), left + 1), width)
+    bottom = min(max(round(box.y + box.h), top + 1), height)
+    return left, top, right - left, bottom - top
+
+
+class ClassTracker:
+    """Anybody's class. Its ``update`` may answer with a :class:`Result`, a box, ``x, y, w, h``, eight coordinates, four
+    corners, or OpenCV's ``(found, box)``; when it answers not found, or None, the last region is kept.
+    """
+
+    def __init__(self, tracker: Any) -> None:
+        self._tracker = tracker
+        self._last: Polygon = Box(0, 0, 0, 0).polygon
+
+    def init(self, frame: Frame, box: Box) -> None:
+        self._last = box.polygon
+        self._tracker.init(frame, box.xywh)
+
+    def update(self, frame: Frame) -> Polygon:
+        self._last = polygon_from_answer(self._tracker.update(frame)) or self._last
+        return self._last
+
+
+def polygon_from_answer(answer: Any) -> Polygon | None:
+    """Understand a tracker's answer; None where it says that it did not find the object."""
+    if isinstance(answer, Result | Box):
+        return answer.polygon
+    if isinstance(answer, tuple | list) and len(answer) == 2 and np.isscalar(answer[0]):
+        found, answer = answer
+        answer = answer if found else None
+    if answer is None:
+        return None
+    numbers = [float(value) for value in np.asarray(answer, dtype=float).ravel()]
+    return polygon_from_numbers(numbers) if all(map(math.isfinite, numbers)) else None

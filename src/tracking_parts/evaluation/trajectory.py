@@ -1,0 +1,112 @@
+"""One run over one sequence, and VOT's text layout of it.
+
+Each line answers for one frame: a code (``1`` started here, ``2`` failed here, ``0`` skipped after a failure) or a
+region, as ``x,y,w,h`` or as the corners ``x1,y1,…,x4,y4``. Beside it ``…_time.txt`` holds the seconds of each
+frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from tracking_parts.errors import FormatError
+from tracking_parts.geometry import Box, Polygon
+from tracking_parts.io.download import write_atomically
+
+
+class Code(IntEnum):
+    """A frame without a region to compare."""
+
+    SKIPPED = 0
+    STARTED = 1
+    FAILED = 2
+
+
+Region = Code | Polygon
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """What a tracker answered for each frame, and the seconds each answer took (0 where it was not asked)."""
+
+    regions: tuple[Region, ...]
+    seconds: tuple[float, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def frames_with(self, code: Code) -> tuple[int, ...]:
+        return tuple(index for index, region in enumerate(self.regions) if region is code)
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        return self.frames_with(Code.STARTED)
+
+    @property
+    def failures(self) -> tuple[int, ...]:
+        return self.frames_with(Code.FAILED)
+
+    @property
+    def frames_per_second(self) -> float:
+        """Speed over the frames that the tracker worked on, starts included; ``nan`` where no time is known."""
+        spent = [second for second in self.seconds if second > 0]
+        return len(spent) / sum(spent) if spent else float("nan")
+
+
+def polygon_from_numbers(numbers: list[float]) -> Polygon:
+    """Four corners from ``x, y, w, h`` or from eight coordinates."""
+    if len(numbers) == 4:
+        return Box(*numbers).polygon
+    if len(numbers) == 8:
+        x1, y1, x2, y2, x3, y3, x4, y4 = numbers
+        return ((x1, y1), (x2, y2), (x3, y3), (x4, y4))
+    raise FormatError(f"a region has 4 or 8 numbers, not {len(numbers)}")
+
+
+def parse_region(line: str) -> Region:
+    """One line of a VOT result file."""
+    try:
+        numbers = [float(field) for field in line.split(",")]
+        return Code(int(numbers[0])) if len(numbers) == 1 else polygon_from_numbers(numbers)
+    except (ValueError, OverflowError) as error:
+        raise FormatError(f"not a VOT region: {line.strip()[:60]!r} ({error})") from None
+
+
+def format_region(region: Region) -> str:
+    """The line that :func:`parse_region` reads back, to a ten-thousandth of a pixel."""
+    if isinstance(region, Code):
+        return str(int(region))
+    box = Box.around(region)
+    numbers = box.xywh if box.polygon == region else [value for corner in region for value in corner]
+    return ",".join(f"{value:.4f}" for value in numbers)
+
+
+def time_path(result_path: Path) -> Path:
+    return result_path.with_name(f"{result_path.stem}_time.txt")
+
+
+def write_trajectory(path: Path, trajectory: Trajectory) -> None:
+    """Write the result and its times; the result file appears last and whole, so that its presence means finished."""
+    if trajectory.seconds:
+        times = "".join(f"{second:.6f}\n" for second in trajectory.seconds)
+        write_atomically(time_path(path), times.encode())
+    regions = "".join(f"{format_region(region)}\n" for region in trajectory.regions)
+    write_atomically(path, regions.encode())
+
+
+def read_trajectory(path: Path) -> Trajectory:
+    """Read anybody's VOT result file; the times are optional."""
+    try:
+        regions = tuple(parse_region(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+        seconds: tuple[float, ...] = ()
+        if time_path(path).exists():
+            # VOT's own tools write one column per repetition; the first is the run beside this file.
+            lines = time_path(path).read_text(encoding="utf-8").splitlines()
+            seconds = tuple(float(line.split(",")[0]) for line in lines if line.strip())
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}") from None
+    return Trajectory(regions, seconds)

@@ -1,0 +1,164 @@
+"""Frozen VGG-16 features (paper, section 3, "Tracker structure"): 3x3 convolutions with ReLU and 2x2 max-pools.
+
+The layers are described by data (:data:`VGG_LAYERS`), so that a tap may sit after any of them. The paper uses the first seven
+(``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tracking_parts.errors import ConfigError
+from tracking_parts.frames import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class VGGLayer:
+    """One convolution of VGG-16, and whether a 2x2 max-pool stands before it."""
+
+    name: str
+    in_channels: int
+    out_channels: int
+    pool_before: bool
+    stride: int
+
+
+VGG_LAYERS: tuple[VGGLayer, ...] = (
+    VGGLayer("conv1_1", 3, 64, False, 1),
+    VGGLayer("conv1_2", 64, 64, False, 1),
+    VGGLayer("conv2_1", 64, 128, True, 2),
+    VGGLayer("conv2_2", 128, 128, False, 2),
+    VGGLayer("conv3_1", 128, 256, True, 4),
+    VGGLayer("conv3_2", 256, 256, False, 4),
+    VGGLayer("conv3_3", 256, 256, False, 4),
+    VGGLayer("conv4_1", 256, 512, True, 8),
+    VGGLayer("conv4_2", 512, 512, False, 8),
+    VGGLayer("conv4_3", 512, 512, False, 8),
+)
+LAYER_NAMES: tuple[str, ...] = tuple(layer.name for layer in VGG_LAYERS)
+
+IMAGENET_MEAN_RGB = (0.485, 0.456, 0.406)
+IMAGENET_STD_RGB = (0.229, 0.224, 0.225)
+
+
+def vgg_layer(name: str) -> VGGLayer:
+    """The layer of that name."""
+    for layer in VGG_LAYERS:
+        if layer.name == name:
+            return layer
+    raise ConfigError(f"unknown layer {name!r}: the network has {', '.join(LAYER_NAMES)}")
+
+
+class VGGTrunk(nn.Module):
+    """The first layers of VGG-16, as deep as its deepest tap; :meth:`forward` gives the maps after each tap's ReLU."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, taps: Sequence[str]) -> None:
+        super().__init__()
+        self.taps = tuple(taps)
+        deepest = max(LAYER_NAMES.index(vgg_layer(tap).name) for tap in self.taps)
+        self.layers = VGG_LAYERS[: deepest + 1]
+        self.convolutions = nn.ModuleDict(
+            {layer.name: nn.Conv2d(layer.in_channels, layer.out_channels, 3, padding=1) for layer in self.layers}
+        )
+        self.register_buffer("mean", torch.tensor(IMAGENET_MEAN_RGB).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(IMAGENET_STD_RGB).view(1, 3, 1, 1), persistent=False)
+
+    def load(self, weights: Mapping[str, Tensor]) -> VGGTrunk:
+        """Take the weights named ``conv1_1.weight``, ``conv1_1.bias``, …"""
+        self.convolutions.load_state_dict(
+            {
+                f"{layer.name}.{kind}": weights[f"{layer.name}.{kind}"]
+                for layer in self.layers
+                for kind in ("weight", "bias")
+            }
+        )
+        return self
+
+    def forward(self, rgb: Tensor) -> dict[str, Tensor]:
+        """RGB in 0–1, [batch, 3, height, width] → tap name → [batch, channels, height / stride, width / stride]."""
+        maps: dict[str, Tensor] = {}
+        x = (rgb - self.mean) / self.std
+        for layer in self.layers:
+            if layer.pool_before:
+                x = nn.functional.max_pool2d(x, 2)
+            x = torch.relu_(self.convolutions[layer.name](x))
+            if layer.name in self.taps:
+                maps[layer.name] = x
+        return maps
+
+
+def rgb_batch(crops: Sequence[Frame], device: torch.device) -> Tensor:
+    """BGR crops of one size as one channels-last batch, RGB in 0–1: [batch, 3, height, width]."""
+    stacked = np.stack(crops)[:, :, :, ::-1]  # BGR -> RGB
+    batch = torch.from_numpy(np.ascontiguousarray(stacked)).to(device)
+    return batch.permute(0, 3, 1, 2).to(torch.float32).div_(255.0).contiguous(memory_format=torch.channels_last)
+
+
+class FeatureExtractor:
+    """Frozen trunk on one device: crops in, maps at the taps out."""
+
+    def __init__(self, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device) -> None:
+        self.device = device
+        trunk = VGGTrunk(taps).load(weights).to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._trunk: VGGTrunk = trunk.eval().requires_grad_(False)
+
+    @torch.inference_mode()
+    def __call__(self, crops: Sequence[Frame]) -> dict[str, Tensor]:
+        """Maps of a batch of BGR crops: tap name → [batch, channels, rows, columns]."""
+        return self._trunk(rgb_batch(crops, self.device))
+
+
+def normalise_cells(features: Tensor, damping: float) -> Tensor:
+    """Divide each cell by its own RMS over channels plus ``damping`` times the map's RMS: [..., c, h, w].
+
+    Keeps a bright or busy cell from outvoting the rest. ``damping`` <= 0 leaves the features as they are.
+    """
+    if damping <= 0:
+        return features
+    energy = features.square().mean(dim=-3, keepdim=True)
+    whole = energy.mean(dim=(-2, -1), keepdim=True).sqrt()
+    return features / (energy.sqrt() + damping * whole + 1e-6)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A linear map of the channels, fitted on the first frame and frozen: centre, then the leading principal axes."""
+
+    mean: Tensor  # [c]
+    axes: Tensor  # [d, c]
+    damping: float
+
+    @classmethod
+    def fit(cls, features: Tensor, channels: int, damping: float) -> Projection:
+        """Principal axes of maps [batch, c, h, w]; ``channels`` = 0 keeps all channels as they are, uncentred."""
+        normalised = normalise_cells(features, damping)
+        count = features.shape[1]
+        if channels == 0:
+            identity = torch.eye(count, device=features.device)
+            return cls(torch.zeros(count, device=features.device), identity, damping)
+        rows = normalised.permute(0, 2, 3, 1).reshape(-1, count)
+        mean = rows.mean(dim=0)
+        centred = rows - mean
+        _, vectors = torch.linalg.eigh(centred.T @ centred)  # ascending eigenvalues
+        axes = vectors[:, -min(channels, count) :].flip(1).T.contiguous()
+        return cls(mean, axes, damping)
+
+    @property
+    def is_identity(self) -> bool:
+        return self.axes.shape[0] == self.axes.shape[1] and not bool(self.mean.any())
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """[..., c, h, w] → [..., d, h, w]."""
+        normalised = normalise_cells(features, self.damping)
+        if self.is_identity:
+            return normalised
+        projected = torch.einsum("dc,...chw->...dhw", self.axes, normalised)
+        return (projected - (self.axes @ self.mean).view(-1, 1, 1)).contiguous()

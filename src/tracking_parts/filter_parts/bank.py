@@ -1,0 +1,121 @@
+"""Parts of one size: their filters, where they sit relative to the object, their roles and their record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tracking_parts.filter_parts.correlation import correlate
+from tracking_parts.filter_parts.learning import LearnedParts
+from tracking_parts.filter_parts.patches import Size
+from tracking_parts.geometry import Point
+from tracking_parts.roles import Role
+
+
+@dataclass(frozen=True)
+class PartBank:
+    """Structure of arrays over m parts; every change gives a new bank.
+
+    A part learned with its patch at ``top`` while the object's centre lay at ``centre`` votes, where it responds at ``u``, for the
+    centre ``u + (centre − top)``. That displacement is kept as a whole number of cells (``shifts``) and the rest (``fractions``).
+    """
+
+    size: Size
+    filters: Tensor  # [m, c, rows, columns]
+    shifts: NDArray[np.int64]  # [m, 2] (row, column)
+    fractions: NDArray[np.float32]  # [m, 2] (x, y), within ± half a cell; equal for all parts learned on one frame
+    ids: NDArray[np.int64]  # [m] in order of birth
+    roles: NDArray[np.int8]  # [m]
+    hits: NDArray[np.int64]  # [m] agreements since the last test
+    seen: NDArray[np.int64]  # [m] frames observed since the last test
+
+    @classmethod
+    def from_learned(cls, learned: LearnedParts, centre_in_map: Point, role: Role, first_id: int) -> PartBank:
+        count = len(learned.tops)
+        centre_cell = np.array([round(centre_in_map[1]), round(centre_in_map[0])])
+        fraction = np.array([centre_in_map[0] - centre_cell[1], centre_in_map[1] - centre_cell[0]], dtype=np.float32)
+        return cls(
+            size=learned.size,
+            filters=learned.filters,
+            shifts=(centre_cell - learned.tops).astype(np.int64),
+            fractions=np.repeat(fraction[None], count, axis=0),
+            ids=first_id + np.arange(count, dtype=np.int64),
+            roles=np.full(count, role, dtype=np.int8),
+            hits=np.zeros(count, dtype=np.int64),
+            seen=np.zeros(count, dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def voting(self) -> NDArray[np.bool_]:
+        return self.roles != Role.CANDIDATE
+
+    @property
+    def offsets(self) -> NDArray[np.float32]:
+        """From the object's centre to each part's centre, (x, y) in cells: [m, 2]."""
+        half = np.array([(self.size[1] - 1) / 2, (self.size[0] - 1) / 2], dtype=np.float32)
+        return np.asarray(half - self.shifts[:, ::-1] - self.fractions, dtype=np.float32)
+
+    def centre_votes(self, features: Tensor) -> Tensor:
+        """Each part's activation map, shifted by its displacement: its vote for the centre at each cell, [m, h, w].
+
+        Zero where the part would lie outside the map. The fraction of a cell is not applied here.
+        """
+        responses = correlate(features, self.filters)  # [m, h - rows + 1, w - columns + 1]
+        return shift_maps(responses, self.shifts, (features.shape[1], features.shape[2]))
+
+    def join(self, other: PartBank) -> PartBank:
+        """Both banks' parts; they are of one size."""
+        return PartBank(
+            size=self.size,
+            filters=torch.cat([self.filters, other.filters]),
+            **{
+                name: np.concatenate([getattr(self, name), getattr(other, name)])
+                for name in ("shifts", "fractions", "ids", "roles", "hits", "seen")
+            },
+        )
+
+    def keep(self, mask: NDArray[np.bool_]) -> PartBank:
+        """Only the parts where ``mask`` is true."""
+        if mask.all():
+            return self
+        return PartBank(
+            size=self.size,
+            filters=self.filters[torch.as_tensor(np.flatnonzero(mask), device=self.filters.device)],
+            **{name: getattr(self, name)[mask] for name in ("shifts", "fractions", "ids", "roles", "hits", "seen")},
+        )
+
+    def observed(self, agreed: NDArray[np.bool_]) -> PartBank:
+        """One more frame on record; gold parts are not monitored."""
+        monitored = self.roles != Role.GOLD
+        return replace(self, hits=self.hits + (agreed & monitored), seen=self.seen + monitored)
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """f_i: how often each part agreed since the last test."""
+        return self.hits / np.maximum(self.seen, 1)
+
+    def similarity_to(self, others: PartBank) -> NDArray[np.float64]:
+        """Largest normalised dot product of each part's classifier with those of other parts: [m]."""
+        own = torch.nn.functional.normalize(self.filters.flatten(1), dim=1)
+        theirs = torch.nn.functional.normalize(others.filters.flatten(1), dim=1)
+        return np.asarray((own @ theirs.T).max(dim=1).values.double().cpu().numpy())
+
+
+def shift_maps(maps: Tensor, shifts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
+    """``out[i, y, x] = maps[i, y − row_i, x − column_i]``, zero where that lies outside: [m, h', w'] → [m, *shape]."""
+    device = maps.device
+    rows = torch.arange(shape[0], device=device) - torch.as_tensor(shifts[:, :1], device=device)  # [m, H]
+    columns = torch.arange(shape[1], device=device) - torch.as_tensor(shifts[:, 1:], device=device)  # [m, W]
+    height, width = maps.shape[1:]
+    row_ok = ((rows >= 0) & (rows < height)).unsqueeze(2)
+    column_ok = ((columns >= 0) & (columns < width)).unsqueeze(1)
+    index = rows.clamp(0, height - 1).unsqueeze(2) * width + columns.clamp(0, width - 1).unsqueeze(1)
+    shifted = maps.reshape(len(maps), -1).gather(1, index.view(len(maps), -1)).view(-1, *shape)
+    return shifted * (row_ok & column_ok)

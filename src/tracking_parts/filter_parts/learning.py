@@ -1,0 +1,146 @@
+"""Learning parts from one frame: closed form, discriminative test, cover of the box (paper, section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tracking_parts.config import TrackerConfig
+from tracking_parts.filter_parts.closed_form import dual_coefficients, rescale_to_own_patch
+from tracking_parts.filter_parts.correlation import descriptors, gram_matrix
+from tracking_parts.filter_parts.patches import (
+    Size,
+    Tops,
+    covered_cells,
+    negative_tops,
+    part_sizes_in_cells,
+    positive_tops,
+)
+from tracking_parts.geometry import Box
+
+
+@dataclass(frozen=True)
+class Classifiers:
+    """All one-versus-all classifiers of one size on one frame, before selection."""
+
+    size: Size
+    positives: Tops  # [p, 2]
+    patches: Tops  # [n, 2] positives first, then negatives: the rows of D
+    coefficients: Tensor  # [n, p] dual coordinates of the positives' classifiers, rescaled to 1 on the own patch
+    ratio: NDArray[np.float64]  # [p] own response / largest response on a negative
+
+
+@dataclass(frozen=True)
+class LearnedParts:
+    """Selected parts of one size, learned on one frame."""
+
+    size: Size
+    tops: Tops  # [m, 2]
+    filters: Tensor  # [m, c, rows, columns]
+    ratio: NDArray[np.float64]  # [m]
+
+
+def learn_parts(
+    features: Tensor, edges: NDArray[np.float32], box_in_map: Box, config: TrackerConfig
+) -> list[LearnedParts]:
+    """Parts of every size from one frame's features [c, h, w] and edge density [h, w]; the smallest size first."""
+    cells = features.shape[-1]
+    sizes = part_sizes_in_cells(config.part_sizes, box_in_map, cells)
+    classifiers = [learn_classifiers(features, edges, box_in_map, size, config) for size in sizes]
+    selected = select_discriminative(classifiers, config.t_d)
+    selected = cover_box(classifiers, selected, box_in_map, cells)
+    return [
+        _form_filters(features, learned, _strongest(learned, chosen, config))
+        for learned, chosen in zip(classifiers, selected, strict=True)
+        if chosen.any()
+    ]
+
+
+def learn_classifiers(
+    features: Tensor, edges: NDArray[np.float32], box_in_map: Box, size: Size, config: TrackerConfig
+) -> Classifiers:
+    """``C = Dᵀ (D Dᵀ + λ I)⁻¹`` over the positives and hard negatives of one size, in the dual."""
+    positives = positive_tops(box_in_map, size, config.grid_stride, features.shape[-1], config.min_inside)
+    negatives = negative_tops(box_in_map, size, config.negative_stride, edges, config.n_negatives, MAX_NEGATIVE_INSIDE)
+    patches = np.concatenate([positives, negatives])
+    gram = gram_matrix(features, patches, size)
+    coefficients, responses = rescale_to_own_patch(gram, dual_coefficients(gram, config.ridge))
+    count = len(positives)
+    on_negatives = responses[count:, :count].cpu().numpy()
+    worst = on_negatives.max(axis=0) if len(negatives) else np.zeros(count)
+    ratio = 1.0 / np.maximum(worst, 1e-6)  # the own response is 1
+    return Classifiers(size, positives, patches, coefficients[:, :count].float(), ratio)
+
+
+MAX_NEGATIVE_INSIDE = 0.1  # a negative may touch the box by this share of its area, or tall objects would have none
+
+
+def select_discriminative(classifiers: list[Classifiers], t_d: float) -> list[NDArray[np.bool_]]:
+    """Which classifiers become parts: smaller sizes first, each grid point taken once, ratio above t_d."""
+    taken: set[tuple[float, float]] = set()
+    selected = []
+    for learned in classifiers:
+        chosen = np.zeros(len(learned.positives), dtype=bool)
+        for index, point in enumerate(_grid_points(learned)):
+            if point not in taken and learned.ratio[index] > t_d:
+                taken.add(point)
+                chosen[index] = True
+        selected.append(chosen)
+    return selected
+
+
+def cover_box(
+    classifiers: list[Classifiers], selected: list[NDArray[np.bool_]], box_in_map: Box, cells: int
+) -> list[NDArray[np.bool_]]:
+    """Add the most discriminative patches that cover what the selected ones leave bare, until the box is covered."""
+    selected = [chosen.copy() for chosen in selected]
+    covers = [covered_cells(learned.positives, learned.size, cells) for learned in classifiers]
+    bare = _box_cells(box_in_map, cells)
+    for cover, chosen in zip(covers, selected, strict=True):
+        bare &= ~cover[chosen].any(axis=0)
+    while bare.any():
+        best: tuple[float, int, int] | None = None
+        for which, (learned, cover) in enumerate(zip(classifiers, covers, strict=True)):
+            useful = (cover & bare).any(axis=(1, 2)) & ~selected[which]
+            if useful.any():
+                index = int(np.argmax(np.where(useful, learned.ratio, -1.0)))
+                if best is None or learned.ratio[index] > best[0]:
+                    best = (float(learned.ratio[index]), which, index)
+        if best is None:  # no patch reaches the rest, e.g. at the border of the map
+            break
+        selected[best[1]][best[2]] = True
+        bare &= ~covers[best[1]][best[2]]
+    return selected
+
+
+def _grid_points(learned: Classifiers) -> list[tuple[float, float]]:
+    """Patch centres rounded down to whole cells: patches of odd and even size at one grid point share it."""
+    half = np.array([(learned.size[0] - 1) // 2, (learned.size[1] - 1) // 2])
+    return [(float(row), float(column)) for row, column in learned.positives + half]
+
+
+def _box_cells(box_in_map: Box, cells: int) -> NDArray[np.bool_]:
+    """Cells whose centre lies in the box."""
+    index = np.arange(cells)
+    rows = (index >= box_in_map.y) & (index <= box_in_map.y + box_in_map.h)
+    columns = (index >= box_in_map.x) & (index <= box_in_map.x + box_in_map.w)
+    return np.asarray(rows[:, None] & columns[None, :])
+
+
+def _strongest(learned: Classifiers, chosen: NDArray[np.bool_], config: TrackerConfig) -> NDArray[np.int64]:
+    """Indices of the chosen classifiers, the most discriminative ones if there are too many."""
+    indices = np.flatnonzero(chosen)
+    order = np.argsort(-learned.ratio[indices], kind="stable")[: config.max_parts_per_learning]
+    return np.sort(indices[order])
+
+
+def _form_filters(features: Tensor, learned: Classifiers, chosen: NDArray[np.int64]) -> LearnedParts:
+    """``c_i = Dᵀ a_i`` for the selected parts only."""
+    columns = learned.coefficients[:, torch.as_tensor(chosen)].to(features.device)
+    matrix = descriptors(features, learned.patches, learned.size)
+    filters = (columns.T @ matrix).view(len(chosen), features.shape[0], *learned.size)
+    return LearnedParts(learned.size, learned.positives[chosen], filters, learned.ratio[chosen])

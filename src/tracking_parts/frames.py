@@ -1,0 +1,96 @@
+"""Frames as the tracker wants them: BGR, 8 bits, three channels; and square crops cut from them."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tracking_parts.errors import InvalidBoxError, InvalidFrameError
+from tracking_parts.geometry import Box, CropWindow
+
+Frame = NDArray[np.uint8]
+
+MIN_FRAME_SIDE = 8  # pixels; below this there is nothing for a network of stride 4 to see
+MIN_BOX_SIDE = 1.0  # pixels
+
+
+def as_bgr(frame: ArrayLike | None) -> Frame:
+    """Any usual picture as BGR, uint8, [height, width, 3]; the input is never changed.
+
+    Grey and one-channel frames are repeated over three channels, an alpha channel is dropped, 16-bit values keep their
+    upper byte, floats are read as 0–1 if none exceeds 1 and as 0–255 otherwise. Anything else raises
+    :class:`InvalidFrameError`.
+    """
+    if frame is None:
+        raise InvalidFrameError("the frame is None: was the picture or the video read?")
+    pixels = np.asarray(frame)
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4)):
+        raise InvalidFrameError(f"a frame has shape [height, width] or [height, width, 1, 3 or 4], not {pixels.shape}")
+    if min(pixels.shape[:2]) < MIN_FRAME_SIDE:
+        raise InvalidFrameError(f"a frame of {pixels.shape[1]}x{pixels.shape[0]} pixels is too small to track in")
+    pixels = _as_uint8(pixels)
+    if pixels.ndim == 2 or pixels.shape[2] == 1:
+        pixels = np.repeat(pixels.reshape(*pixels.shape[:2], 1), 3, axis=2)
+    return np.ascontiguousarray(pixels[:, :, :3])
+
+
+def _as_uint8(pixels: NDArray[np.generic]) -> NDArray[np.uint8]:
+    if pixels.dtype == np.uint8:
+        return pixels.astype(np.uint8, copy=False)
+    if pixels.dtype == np.bool_:
+        return pixels.astype(np.uint8) * np.uint8(255)
+    if pixels.dtype == np.uint16:
+        return (pixels.astype(np.uint16) >> 8).astype(np.uint8)
+    if np.issubdtype(pixels.dtype, np.floating):
+        values = pixels.astype(np.float64)
+        if not np.isfinite(values).all():
+            raise InvalidFrameError("the frame has values that are not finite (NaN or infinity)")
+        unit = values.max(initial=0.0) <= 1.0
+        return np.clip(np.rint(values * 255.0 if unit else values), 0, 255).astype(np.uint8)
+    raise InvalidFrameError(f"a frame of type {pixels.dtype} is not supported: use uint8, uint16 or a float")
+
+
+def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
+    """The box to start from, checked against its frame: finite, not empty, its centre inside the picture."""
+    if isinstance(box, Box):
+        checked = box
+    else:
+        try:
+            values = [float(value) for value in np.asarray(box, dtype=float).reshape(-1)]
+        except (TypeError, ValueError) as error:
+            raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {box!r}") from error
+        if len(values) != 4:
+            raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {len(values)}: {box!r}")
+        checked = Box(*values)
+    text = ", ".join(f"{value:g}" for value in checked.xywh)
+    if not all(math.isfinite(value) for value in checked.xywh):
+        raise InvalidBoxError(f"the box ({text}) has values that are not finite")
+    if checked.w < MIN_BOX_SIDE or checked.h < MIN_BOX_SIDE:
+        raise InvalidBoxError(f"the box ({text}) is empty: width and height must be at least {MIN_BOX_SIDE:g} pixel")
+    height, width = frame.shape[:2]
+    visible = checked.intersection(Box(0, 0, width, height))
+    if visible <= 0:
+        raise InvalidBoxError(f"the box ({text}) lies outside the frame of {width}x{height} pixels")
+    centre_x, centre_y = checked.centre
+    if not (0 <= centre_x <= width and 0 <= centre_y <= height):
+        raise InvalidBoxError(f"the centre of the box ({text}) lies outside the frame of {width}x{height} pixels")
+    return checked
+
+
+def cut_crop(frame: Frame, window: CropWindow) -> Frame:
+    """The window's square of the image, resized with antialiasing; border pixels are repeated outside the image."""
+    height, width = frame.shape[:2]
+    right, bottom = window.left + window.side, window.top + window.side
+    if window.left >= 0 and window.top >= 0 and right <= width and bottom <= height:
+        square = frame[window.top : bottom, window.left : right]
+    else:
+        rows = np.clip(np.arange(window.top, bottom), 0, height - 1)
+        columns = np.clip(np.arange(window.left, right), 0, width - 1)
+        square = frame[rows[:, None], columns[None, :]]
+    # INTER_AREA averages whole source pixels when shrinking; when enlarging there is nothing to alias.
+    interpolation = cv2.INTER_AREA if window.side > window.size else cv2.INTER_LINEAR
+    crop = cv2.resize(square, (window.size, window.size), interpolation=interpolation)
+    return np.asarray(crop, dtype=np.uint8)

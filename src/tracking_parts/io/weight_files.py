@@ -1,0 +1,115 @@
+"""Read VGG-16's convolutions from files of several kinds, under one set of names, and check them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+
+from tracking_parts.errors import WeightsError
+from tracking_parts.io.torch_files import read_torch_file
+
+Tensors = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvLayer:
+    """One convolution of VGG-16: its name, its index in torchvision's ``features``, its channels."""
+
+    name: str
+    index: int
+    channels_in: int
+    channels_out: int
+
+
+LAYERS = (
+    ConvLayer("conv1_1", 0, 3, 64),
+    ConvLayer("conv1_2", 2, 64, 64),
+    ConvLayer("conv2_1", 5, 64, 128),
+    ConvLayer("conv2_2", 7, 128, 128),
+    ConvLayer("conv3_1", 10, 128, 256),
+    ConvLayer("conv3_2", 12, 256, 256),
+    ConvLayer("conv3_3", 14, 256, 256),
+    ConvLayer("conv4_1", 17, 256, 512),
+    ConvLayer("conv4_2", 19, 512, 512),
+    ConvLayer("conv4_3", 21, 512, 512),
+)
+
+
+def read_arrays(path: Path) -> Tensors:
+    if path.suffix == ".safetensors":
+        return read_safetensors(path)
+    if path.suffix == ".npz":
+        return read_npz(path.read_bytes())
+    if path.suffix in (".pth", ".pt"):
+        return read_torch_file(path, known_names())
+    raise WeightsError(f"unknown kind of file {path.suffix!r}: known are .safetensors, .npz, .pth and .whl")
+
+
+def read_npz(content: bytes) -> Tensors:
+    wanted = known_names()
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return {name: torch.from_numpy(archive[name]) for name in archive.files if name in wanted}
+    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise WeightsError(f"no readable .npz file: {error}") from error
+
+
+def read_safetensors(path: Path) -> Tensors:
+    try:
+        return dict(safetensors.torch.load_file(path))
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
+        raise WeightsError(f"no readable safetensors file: {error}") from error
+
+
+def select_layers(arrays: Mapping[str, torch.Tensor]) -> Tensors:
+    """Our names, in our order, from any of the names in use: ours, torchvision's or the wheel's."""
+    tensors: Tensors = {}
+    for layer in LAYERS:
+        for kind in ("weight", "bias"):
+            names = [f"{prefix}.{kind}" for prefix in _prefixes(layer)]
+            found = next((name for name in names if name in arrays), None)
+            if found is None:
+                raise WeightsError(f"no array for {layer.name}.{kind}: looked for {', '.join(names)}")
+            tensors[f"{layer.name}.{kind}"] = arrays[found].to(torch.float32).contiguous()
+    check_layers(tensors)
+    return tensors
+
+
+def _prefixes(layer: ConvLayer) -> tuple[str, str, str]:
+    return (layer.name, f"features.{layer.index}", f"frontend.{layer.index}")
+
+
+def known_names() -> set[str]:
+    return {f"{prefix}.{kind}" for layer in LAYERS for prefix in _prefixes(layer) for kind in ("weight", "bias")}
+
+
+def check_layers(tensors: Mapping[str, torch.Tensor]) -> None:
+    for layer in LAYERS:
+        shapes = {"weight": (layer.channels_out, layer.channels_in, 3, 3), "bias": (layer.channels_out,)}
+        for kind, shape in shapes.items():
+            name = f"{layer.name}.{kind}"
+            if name not in tensors:
+                raise WeightsError(f"no array for {name}")
+            if tuple(tensors[name].shape) != shape:
+                raise WeightsError(f"{name} has shape {tuple(tensors[name].shape)} instead of {shape}")
+            if not bool(torch.isfinite(tensors[name]).all()):
+                raise WeightsError(f"{name} holds values that are not finite")
+
+
+def tensors_sha256(tensors: Mapping[str, torch.Tensor]) -> str:
+    """One hash for all arrays: names, shapes and little-endian float32 values, independent of any file format."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        values = tensors[name].detach().cpu().contiguous().numpy().astype("<f4", copy=False)
+        digest.update(f"{name} {list(values.shape)}\n".encode())
+        digest.update(values.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()

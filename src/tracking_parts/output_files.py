@@ -1,0 +1,124 @@
+"""The files of one run: boxes in every format asked for, annotated video, trace, contact sheet and settings."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tracking_parts.errors import FormatError
+from tracking_parts.io.results import RESULT_FORMATS, ResultWriter, SequenceInfo, open_result_writer
+from tracking_parts.io.trace_files import TraceWriter
+from tracking_parts.io.video import VideoWriter
+from tracking_parts.tracking import Step
+from tracking_parts.viewers.annotate import annotate
+from tracking_parts.viewers.contact_sheet import ContactSheet
+
+FALLBACK_FPS = 25.0  # of the annotated video, where the source has no rate of its own (a folder of images)
+_NAMES = {
+    "jsonl": "boxes.jsonl",
+    "otb": "boxes_otb.txt",
+    "vot": "boxes_vot.txt",
+    "mot": "boxes_mot.txt",
+    "cvat": "boxes_cvat.xml",
+    "csv": "boxes.csv",
+}
+_VERSIONED = ("tracking-parts", "torch", "numpy", "opencv-python-headless", "opencv-contrib-python-headless", "av")
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChoice:
+    """Where a run's files go, and which are wanted. The boxes as JSON lines are always written."""
+
+    folder: Path
+    formats: tuple[str, ...] = ()
+    video: bool = True
+    trace: bool = False
+    contact_sheet: bool = False
+    label: str = "object"
+
+    def __post_init__(self) -> None:
+        for name in self.formats:
+            if name not in RESULT_FORMATS:
+                raise FormatError(f"unknown format {name!r}: there are {', '.join(RESULT_FORMATS)}")
+
+    def prepare(self) -> None:
+        """Make the folder, and find out before any work whether it can be written to."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        probe = self.folder / ".write-test"
+        probe.touch()
+        probe.unlink()
+
+
+class OutputFiles:
+    """A sink that writes every file as it goes; an interrupted run leaves valid files up to its last frame."""
+
+    def __init__(self, choice: OutputChoice, info: SequenceInfo) -> None:
+        self._choice = choice
+        self._writers: list[ResultWriter] = []
+        self._video: VideoWriter | None = None
+        self._trace: TraceWriter | None = None
+        self._sheet = ContactSheet(name=choice.label) if choice.contact_sheet else None
+        self.paths: list[tuple[str, Path]] = []  # what each file is, and where
+        with ExitStack() as opened:
+            self._open(opened, info)
+            self._closing = opened.pop_all()
+
+    def _open(self, opened: ExitStack, info: SequenceInfo) -> None:
+        folder = self._choice.folder
+        if self._sheet is not None:
+            # Pushed first, so that it is written last: a full disk should cost the boxes least.
+            path = folder / "contact_sheet.png"
+            opened.callback(self._save_sheet, path)
+            self.paths.append(("contact sheet", path))
+        if self._choice.video:
+            path = folder / "annotated.mp4"
+            self._video = opened.enter_context(VideoWriter(path, info.fps or FALLBACK_FPS, info.size_wh))
+            self.paths.append(("annotated video", path))
+        for name in dict.fromkeys(("jsonl", *self._choice.formats)):
+            path = folder / _NAMES[name]
+            self._writers.append(opened.enter_context(open_result_writer(name, path, info)))
+            self.paths.append((f"boxes ({name})", path))
+        if self._choice.trace:
+            self._trace = opened.enter_context(TraceWriter(folder / "trace"))
+            self.paths.append(("trace", folder / "trace"))
+
+    def write(self, step: Step) -> None:
+        for writer in self._writers:
+            writer.write(step.index, step.result)
+        if self._trace is not None:
+            # The tracker counts from its own first frame; files count as the source does, like the boxes beside them.
+            self._trace.write(replace(step.trace(), frame_index=step.index))
+        if self._video is not None:
+            self._video.write(annotate(step.frame, step.result, self._choice.label))
+        if self._sheet is not None:
+            self._sheet.add(step.index, step.frame, step.result)
+
+    def close(self) -> None:
+        self._closing.close()
+
+    def _save_sheet(self, path: Path) -> None:
+        if self._sheet is not None and len(self._sheet):
+            self._sheet.save(path)
+
+
+def write_run_config(path: Path, values: Mapping[str, Any]) -> None:
+    """Settings, seed, source and versions beside the results, so that a run can be repeated."""
+    content = {**values, "versions": versions(_VERSIONED)}
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def versions(distributions: Sequence[str]) -> dict[str, str]:
+    """Versions of Python and of those distributions that are installed."""
+    found = {"python": platform.python_version()}
+    for name in distributions:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,39 @@
+"""All that a tracker knows about the object it follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tracking_parts.box_estimation import Shape
+from tracking_parts.confidence import StateMonitor
+from tracking_parts.confident_frames import BestShare, ConfidentFrames, WithinRadius
+from tracking_parts.convnet_part import CentrePathway
+from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.features import Projection
+from tracking_parts.filter_parts.society import FilterParts
+from tracking_parts.geometry import CropWindow, Point
+
+
+@dataclass
+class Target:
+    """All that is known about the object being followed. A new ``init`` makes a new one."""
+
+    frame_shape: tuple[int, ...]
+    shape: Shape
+    projection: Projection
+    parts: FilterParts
+    convnet: CentrePathway
+    memory: ConfidentFrames
+    rule: BestShare | WithinRadius
+    updates: SequentialUpdates | BackgroundUpdates
+    centre: Point = (0.0, 0.0)  # in the image
+    first_side: float = 0.0  # of the crop, in image pixels, at scale 1
+    frame_index: int = 0
+    convnet_votes: bool = False  # true after its first training
+    monitor: StateMonitor = field(default_factory=StateMonitor)
+    frames_since_learning: int = 0
+
+    def object_in_map(self, window: CropWindow) -> tuple[float, float]:
+        """Width and height of the object, in cells of a window's map."""
+        width, height = self.shape.size
+        return (width * window.cells_per_image_pixel, height * window.cells_per_image_pixel)

@@ -1,0 +1,319 @@
+"""The Society of Tracking Parts: :meth:`Tracker.update` is the paper's algorithm, one named call per step."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from tracking_parts.box_estimation import Shape, fit_linear
+from tracking_parts.confidence import Evidence, confidence, gather_evidence
+from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
+from tracking_parts.config import TrackerConfig
+from tracking_parts.convnet_part import View, build_pathway
+from tracking_parts.convnet_part.augmentation import augment
+from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.errors import InvalidFrameError, NotInitialisedError, StateFileError
+from tracking_parts.features import FeatureExtractor, Projection, vgg_layer
+from tracking_parts.filter_parts.patches import edge_density
+from tracking_parts.filter_parts.society import FilterParts, PartVotes
+from tracking_parts.frames import Frame, as_bgr, as_box, cut_crop
+from tracking_parts.geometry import Box, CropWindow, Point
+from tracking_parts.io.weights import load_weights
+from tracking_parts.result import Result, State
+from tracking_parts.roles import Role
+from tracking_parts.step import Step, build_trace
+from tracking_parts.target import Target
+from tracking_parts.trace import FrameTrace
+from tracking_parts.tracker_state import TrackerState, pack_target, restore_target, unpack_projection, unpack_shape
+from tracking_parts.voting import Decision, combine, uncertainty_mask
+
+
+class Tracker:
+    """Follows one object, given its box in one frame.
+
+    Deterministic for a seed on one device and thread count, except with ``update="parallel"``.
+    """
+
+    def __init__(
+        self,
+        config: TrackerConfig | str = "default",
+        *,
+        device: str | torch.device = "cpu",
+        seed: int = 0,
+        weights: dict[str, Tensor] | None = None,
+    ) -> None:
+        self.config = TrackerConfig.profile(config) if isinstance(config, str) else config
+        self.device = torch.device(device)
+        self.seed = seed
+        self._weights = load_weights() if weights is None else weights
+        self._extract = FeatureExtractor(self._weights, [self.config.tap], self.device)
+        self._stride = vgg_layer(self.config.tap).stride
+        self._target: Target | None = None
+        self._last: Step | None = None
+
+    # ------------------------------------------------------------------ the public face
+    def init(self, frame: ArrayLike, box: Box | ArrayLike) -> Result:
+        """Start afresh on the object in ``box`` (x, y, width, height in pixels) of a BGR frame."""
+        image = as_bgr(frame)
+        first_box = as_box(box, image)
+        self.close()
+        self._target = self._start(image, first_box)
+        return self._remember_first(image)
+
+    def update(self, frame: ArrayLike) -> Result:
+        """Find the object in the next frame, then learn from it."""
+        target = self._require_target()
+        image = self._next_image(frame, target)
+        view = self._look(image, target)
+
+        filter_votes = target.parts.vote(view.features)  # F_t
+        convnet_map = target.convnet.vote(view) if target.convnet_votes else None  # C_t
+        decision = combine(filter_votes.vote_map, convnet_map, self.config.alpha, self._mask(view, target))  # P_t
+        agreed = filter_votes.agreement(decision.centre, self.config.agreement_radius)
+        evidence = gather_evidence(filter_votes, convnet_map, decision, agreed)
+        certainty = confidence(evidence, self.config)
+        target.monitor = target.monitor.after(certainty, self.config)
+        self._move(target, view, decision, filter_votes, agreed, evidence)
+
+        result = self._result(target, certainty)
+        highly_confident, events = self._learn(target, view, decision, agreed, evidence)
+        self._last = Step(
+            view, filter_votes, convnet_map, decision, evidence, agreed, highly_confident, result, tuple(events)
+        )
+        return result
+
+    @property
+    def trace(self) -> FrameTrace:
+        """What happened in the last frame."""
+        target = self._require_target()
+        assert self._last is not None
+        return build_trace(target.frame_index, self._last)
+
+    def state(self) -> TrackerState:
+        """All that is needed to go on later, here or elsewhere; see :meth:`from_state`.
+
+        A training still running in the background is waited for.
+        """
+        values, tensors = pack_target(self._require_target())
+        return TrackerState({"config": self.config.to_dict(), "seed": self.seed, **values}, tensors)
+
+    @classmethod
+    def from_state(
+        cls,
+        state: TrackerState | str | Path,
+        *,
+        device: str | torch.device = "cpu",
+        weights: dict[str, Tensor] | None = None,
+    ) -> Tracker:
+        """A tracker that goes on where :meth:`state` was taken: the same boxes as if it had never stopped."""
+        state = state if isinstance(state, TrackerState) else TrackerState.load(state)
+        try:
+            config = TrackerConfig.from_dict(state.values["config"])
+            tracker = cls(config, device=device, seed=int(state.values["seed"]), weights=weights)
+            tracker._target = tracker._empty_target(
+                tuple(state.values["frame_shape"]),
+                unpack_shape(state.values["shape"]),
+                unpack_projection(state.values["damping"], state.tensors, tracker.device),
+            )
+            restore_target(tracker._target, state, tracker.device)
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+            raise StateFileError(f"the tracker state is damaged: {error}") from error
+        return tracker
+
+    def save(self, path: str | Path) -> None:
+        """Write :meth:`state` to one safetensors file."""
+        self.state().save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str | torch.device = "cpu") -> Tracker:
+        """Go on from a file that :meth:`save` wrote."""
+        return cls.from_state(path, device=device)
+
+    def close(self) -> None:
+        """Forget the object and end any training in the background."""
+        if self._target is not None:
+            self._target.updates.close()
+        self._target = None
+        self._last = None
+
+    def __enter__(self) -> Tracker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ the first frame
+    def _start(self, image: Frame, box: Box) -> Target:
+        config = self.config
+        side = max(config.search_factor * math.sqrt(box.area), config.search_min_reach * max(box.w, box.h))
+        window = CropWindow.around(box.centre, side, config.crop_size, self._stride)
+        first_map = self._extract([cut_crop(image, window)])[config.tap]
+        projection = Projection.fit(first_map, config.channels, config.cell_damping)
+        target = self._empty_target(image.shape, Shape(box.w, box.h), projection)
+        target.centre, target.first_side = box.centre, side
+        return target
+
+    def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projection: Projection) -> Target:
+        """A target nothing has been learned about yet."""
+        config = self.config
+        return Target(
+            frame_shape=frame_shape,
+            shape=shape,
+            projection=projection,
+            parts=FilterParts(config),
+            convnet=build_pathway(config, self._weights, projection.axes.shape[0], self.device, self.seed),
+            memory=ConfidentFrames(config.update, max(1, config.first_frames), config.n_frames, self.seed),
+            rule=confidence_rule(config),
+            updates=BackgroundUpdates() if config.update == "parallel" else SequentialUpdates(),
+        )
+
+    def _remember_first(self, image: Frame) -> Result:
+        """Learn the first parts, which vote at once (nobody else could), and begin to teach the ConvNetPart."""
+        target = self._require_target()
+        view = self._look(image, target)
+        box_in_map = view.window.box_in_map(target.shape.box(target.centre))
+        count = target.parts.learn(view.features, self._edges(view), box_in_map, Role.RELIABLE)
+        events = [f"learned {count} parts"]
+        self._teach_first(target, view, box_in_map.centre, events)
+        if self.config.augment:
+            self._teach_augmented(target, view, box_in_map.centre)
+        self._train_first(target, events)
+        result = self._result(target, 1.0)
+        nothing = torch.zeros(view.features.shape[1:])
+        evidence = Evidence(1.0, math.nan, 1.0, math.nan)
+        decision = Decision(nothing, box_in_map.centre)
+        self._last = Step(view, None, None, decision, evidence, np.zeros(0, bool), False, result, tuple(events))
+        return result
+
+    def _teach_augmented(self, target: Target, view: View, centre: Point) -> None:
+        for crop in augment(view.crop, view.window.crop_from_map(centre)):
+            features = target.projection(self._extract([crop])[self.config.tap])[0]
+            varied = replace(view, crop=crop, features=features)
+            target.memory.first.append(target.convnet.sample(varied, centre, target.object_in_map(view.window), 0))
+
+    def _teach_first(self, target: Target, view: View, centre: Point, events: list[str]) -> None:
+        target.memory.add_first(
+            target.convnet.sample(view, centre, target.object_in_map(view.window), target.frame_index)
+        )
+
+    def _train_first(self, target: Target, events: list[str]) -> None:
+        """The first training, once all first frames are there; from then on the ConvNetPart votes."""
+        if target.convnet_votes or not target.memory.has_all_first or self.config.alpha == 1.0:
+            return
+        loss = target.convnet.train(target.memory.first, [], is_first=True)
+        target.convnet_votes = True
+        events.append(f"first training of the ConvNetPart on {len(target.memory.first)} frames, loss {loss:.4f}")
+
+    # ------------------------------------------------------------------ looking and deciding
+    def _next_image(self, frame: ArrayLike, target: Target) -> Frame:
+        image = as_bgr(frame)
+        if image.shape != target.frame_shape:
+            wanted, got = target.frame_shape, image.shape
+            raise InvalidFrameError(
+                f"the frame is {got[1]}x{got[0]} pixels, the first one was {wanted[1]}x{wanted[0]}: call init again"
+            )
+        target.frame_index += 1
+        return image
+
+    def _look(self, image: Frame, target: Target) -> View:
+        """Crop around the last centre, wider while lost, and its features."""
+        widen = self.config.lost_search if target.monitor.state is State.LOST else 1.0
+        size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
+        side = target.first_side * target.shape.scale * size / self.config.crop_size
+        window = CropWindow.around(target.centre, side, size, self._stride)
+        crop = cut_crop(image, window)
+        features = target.projection(self._extract([crop])[self.config.tap])[0]
+        return View(image, window, crop, features)
+
+    def _mask(self, view: View, target: Target) -> Tensor:
+        """M_c around the last centre; while lost, everywhere is equally likely."""
+        shape = (view.features.shape[1], view.features.shape[2])
+        if target.monitor.state is State.LOST:
+            return torch.ones(shape, device=self.device)
+        centre = view.window.map_from_image(target.centre)
+        width, height = target.object_in_map(view.window)
+        cells = self.config.mask_width * math.sqrt(width * height)
+        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor).to(self.device)
+
+    def _move(
+        self,
+        target: Target,
+        view: View,
+        decision: Decision,
+        votes: PartVotes,
+        agreed: NDArray[np.bool_],
+        evidence: Evidence,
+    ) -> None:
+        """The next centre l_{t+1}, and the box from the parts that agreed."""
+        height, width = target.frame_shape[:2]
+        x, y = view.window.image_from_map(decision.centre)
+        target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
+        if target.monitor.state is not State.TRACKING or evidence.part_agreement < self.config.min_box_agreement:
+            return
+        chosen = agreed & votes.voting
+        expected = votes.offsets[chosen]
+        actual = expected + votes.positions[chosen] - np.array(decision.centre, dtype=np.float32)
+        target.shape = target.shape.moved_by(fit_linear(expected, actual, self.config.box_model), self.config)
+
+    def _result(self, target: Target, certainty: float) -> Result:
+        polygon = target.shape.polygon(target.centre)
+        return Result(Box.around(polygon), polygon, certainty, target.monitor.state)
+
+    # ------------------------------------------------------------------ learning, after the answer
+    def _learn(
+        self, target: Target, view: View, decision: Decision, agreed: NDArray[np.bool_], evidence: Evidence
+    ) -> tuple[bool, list[str]]:
+        """Roles, new candidates, confident frames and the ConvNetPart; nothing is learned while uncertain."""
+        events: list[str] = []
+        target.convnet, news = target.updates.collect(target.convnet)
+        if news:
+            events.append(news)
+        if target.monitor.state is not State.TRACKING:
+            return False, events
+        target.parts.observe(agreed)
+        highly_confident = target.convnet_votes and target.rule.judge(evidence.pathway_distance)
+        if not target.memory.has_all_first:
+            self._teach_first(target, view, decision.centre, events)
+            self._train_first(target, events)
+        else:
+            sample = target.convnet.sample(view, decision.centre, target.object_in_map(view.window), target.frame_index)
+            target.memory.add(sample, highly_confident)
+        target.frames_since_learning += 1
+        if target.frames_since_learning >= self.config.u:
+            target.frames_since_learning = 0
+            self._update_parts(target, view, decision, events)
+            self._update_convnet(target, events)
+        return highly_confident, events
+
+    def _update_parts(self, target: Target, view: View, decision: Decision, events: list[str]) -> None:
+        """Every U frames: test the roles, then learn new candidates on this frame."""
+        if self.config.roles == "all":
+            promoted, removed = target.parts.test_roles()
+            events.append(f"promoted {promoted} parts, removed {removed}")
+        if self.config.new_parts:
+            width, height = target.object_in_map(view.window)
+            box_in_map = Box.from_centre(decision.centre, width, height)
+            role = Role.CANDIDATE if self.config.roles == "all" else Role.RELIABLE
+            count = target.parts.learn(view.features, self._edges(view), box_in_map, role)
+            events.append(f"added {count} {'candidates' if role is Role.CANDIDATE else 'voting parts'}")
+
+    def _update_convnet(self, target: Target, events: list[str]) -> None:
+        """Every U frames: train on the first N frames and the last N that the strategy chose."""
+        if not target.convnet_votes or self.config.update == "none":
+            return
+        if target.memory.choose():
+            events.append(target.updates.train(target.convnet, target.memory.first, list(target.memory.recent)))
+
+    def _edges(self, view: View) -> NDArray[np.float32]:
+        return edge_density(view.crop, view.window.cells)
+
+    def _require_target(self) -> Target:
+        if self._target is None:
+            raise NotInitialisedError("update was called before init: give the tracker a frame and a box first")
+        return self._target

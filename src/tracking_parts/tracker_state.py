@@ -1,0 +1,196 @@
+"""A tracker's whole state as tensors and plain values: saved in one safetensors file, its values as JSON in the header.
+
+No code is ever run to read one: a damaged or foreign file raises :class:`StateFileError`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tracking_parts.box_estimation import Shape
+from tracking_parts.confidence import StateMonitor
+from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
+from tracking_parts.errors import StateFileError
+from tracking_parts.features import Projection
+from tracking_parts.filter_parts.bank import PartBank
+from tracking_parts.result import State
+from tracking_parts.target import Target
+
+FORMAT = "tracking-parts state 1"
+_PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning")
+_BANK_ARRAYS = ("shifts", "fractions", "ids", "roles", "hits", "seen")
+
+
+@dataclass(frozen=True)
+class TrackerState:
+    """Everything needed to go on tracking as if nothing had happened."""
+
+    values: dict[str, Any]  # ready for JSON
+    tensors: dict[str, Tensor]
+
+    def save(self, path: str | Path) -> None:
+        """Write one file, whole or not at all."""
+        target = Path(path)
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        contiguous = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.tensors.items()}
+        try:
+            save_file(contiguous, partial, metadata={"format": FORMAT, "values": json.dumps(self.values)})
+            os.replace(partial, target)
+        except (OSError, SafetensorError) as error:
+            partial.unlink(missing_ok=True)
+            raise StateFileError(f"cannot write the state to {target}: {error}") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> TrackerState:
+        """Read a file that :meth:`save` wrote."""
+        try:
+            with safe_open(str(path), framework="pt") as file:
+                metadata = file.metadata() or {}
+                # Cloned: memory of a file is aligned otherwise, and sums of floats then differ in the last digit.
+                tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a mapping
+        except FileNotFoundError as error:
+            raise StateFileError(f"there is no state file {path}") from error
+        except (OSError, SafetensorError, ValueError) as error:
+            raise StateFileError(f"{path} is no tracker state, or is damaged: {error}") from error
+        if metadata.get("format") != FORMAT:
+            raise StateFileError(f"{path} is no tracker state of this version ({metadata.get('format')!r})")
+        try:
+            values = json.loads(metadata["values"])
+        except (KeyError, json.JSONDecodeError) as error:
+            raise StateFileError(f"{path} is damaged: its values cannot be read") from error
+        return cls(values, tensors)
+
+
+def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """A target as values ready for JSON, and tensors."""
+    target.convnet, _ = target.updates.wait(target.convnet)
+    tensors: dict[str, Tensor] = {f"convnet.{name}": tensor for name, tensor in target.convnet.tensors().items()}
+    values = {
+        **{name: getattr(target, name) for name in _PLAIN},
+        "frame_shape": list(target.frame_shape),
+        "centre": list(target.centre),
+        "shape": pack_shape(target.shape),
+        "monitor": [target.monitor.state.value, target.monitor.missing_for],
+        "damping": _pack_projection(target.projection, tensors),
+        "banks": _pack_banks(target.parts.banks, tensors),
+        "next_id": target.parts.next_id,
+        "past_distances": list(target.rule.past) if isinstance(target.rule, BestShare) else [],
+        "memory": _pack_memory(target.memory, tensors),
+    }
+    return values, tensors
+
+
+def restore_target(target: Target, state: TrackerState, device: torch.device) -> None:
+    """Fill an empty target with what :func:`pack_target` gave."""
+    values, tensors = state.values, state.tensors
+    for name in _PLAIN:
+        setattr(target, name, type(getattr(target, name))(values[name]))
+    target.centre = (float(values["centre"][0]), float(values["centre"][1]))
+    target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
+    target.parts.restore(_unpack_banks(values["banks"], tensors, device), int(values["next_id"]))
+    if isinstance(target.rule, BestShare):
+        target.rule.past = [float(distance) for distance in values["past_distances"]]
+    _unpack_memory(target.memory, values["memory"], tensors, device)
+    learned = {n.removeprefix("convnet."): t for n, t in tensors.items() if n.startswith("convnet.")}
+    target.convnet.load_tensors(learned)
+
+
+def _pack_banks(banks: tuple[PartBank, ...], tensors: dict[str, Tensor]) -> list[list[int]]:
+    """Put the banks' arrays into ``tensors``; gives their sizes."""
+    for number, bank in enumerate(banks):
+        tensors[f"bank.{number}.filters"] = bank.filters
+        for name in _BANK_ARRAYS:
+            tensors[f"bank.{number}.{name}"] = torch.from_numpy(np.ascontiguousarray(getattr(bank, name)))
+    return [list(bank.size) for bank in banks]
+
+
+def _unpack_banks(sizes: list[list[int]], tensors: Mapping[str, Tensor], device: torch.device) -> list[PartBank]:
+    return [
+        PartBank(
+            size=(int(size[0]), int(size[1])),
+            filters=tensors[f"bank.{number}.filters"].to(device),
+            **{name: tensors[f"bank.{number}.{name}"].numpy() for name in _BANK_ARRAYS},
+        )
+        for number, size in enumerate(sizes)
+    ]
+
+
+def _pack_projection(projection: Projection, tensors: dict[str, Tensor]) -> float:
+    tensors["projection.mean"], tensors["projection.axes"] = projection.mean, projection.axes
+    return projection.damping
+
+
+def unpack_projection(damping: float, tensors: Mapping[str, Tensor], device: torch.device) -> Projection:
+    return Projection(tensors["projection.mean"].to(device), tensors["projection.axes"].to(device), damping)
+
+
+def _pack_memory(memory: ConfidentFrames, tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """Put the training frames' pictures and features into ``tensors``; gives the rest as values."""
+    groups: dict[str, list[TrainingFrame]] = {
+        "first": list(memory.first),
+        "recent": list(memory.recent),
+        "waiting": [frame for frame, _ in memory.waiting],
+    }
+    values: dict[str, Any] = {
+        "confident": [confident for _, confident in memory.waiting],
+        "random": memory.random_state,
+    }
+    for group, frames in groups.items():
+        values[group] = [[f.frame_index, list(f.centre_in_map), list(f.object_in_map)] for f in frames]
+        for number, frame in enumerate(frames):
+            if frame.picture is not None:
+                tensors[f"{group}.{number}.picture"] = torch.from_numpy(frame.picture)
+            if frame.features is not None:
+                tensors[f"{group}.{number}.features"] = frame.features
+    return values
+
+
+def _unpack_memory(
+    memory: ConfidentFrames, values: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device
+) -> None:
+    """Fill an empty memory with saved frames."""
+    frame_of = _frame_reader(values, tensors, device)
+    for number in range(len(values["first"])):
+        memory.add_first(frame_of("first", number))
+    memory.recent.extend(frame_of("recent", number) for number in range(len(values["recent"])))
+    for number, confident in enumerate(values["confident"]):
+        memory.add(frame_of("waiting", number), bool(confident))
+    memory.random_state = values["random"]
+
+
+def _frame_reader(
+    values: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device
+) -> Callable[[str, int], TrainingFrame]:
+    def read(group: str, number: int) -> TrainingFrame:
+        index, centre, size = values[group][number]
+        picture = tensors.get(f"{group}.{number}.picture")
+        features = tensors.get(f"{group}.{number}.features")
+        return TrainingFrame(
+            frame_index=int(index),
+            centre_in_map=(float(centre[0]), float(centre[1])),
+            object_in_map=(float(size[0]), float(size[1])),
+            picture=None if picture is None else picture.numpy(),
+            features=None if features is None else features.to(device),
+        )
+
+    return read
+
+
+def pack_shape(shape: Shape) -> list[Any]:
+    return [shape.first_width, shape.first_height, shape.scale, [list(row) for row in shape.linear]]
+
+
+def unpack_shape(values: list[Any]) -> Shape:
+    (a, b), (c, d) = values[3]
+    return Shape(float(values[0]), float(values[1]), float(values[2]), ((float(a), float(b)), (float(c), float(d))))

@@ -1,0 +1,160 @@
+"""The run loop: frames from a source, through a tracker, into a sink. It prints nothing and knows no file format."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from numpy.typing import ArrayLike
+
+from tracking_parts.errors import SourceError, TrackingPartsError
+from tracking_parts.frames import Frame, as_bgr
+from tracking_parts.geometry import Box
+from tracking_parts.result import Result, State
+from tracking_parts.trace import FrameTrace
+
+
+class TrackerLike(Protocol):
+    """What the loop asks of a tracker."""
+
+    @property
+    def trace(self) -> FrameTrace: ...
+
+    def init(self, frame: Frame, box: Box) -> Result: ...
+
+    def update(self, frame: Frame) -> Result: ...
+
+    def save(self, path: Path) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tracked frame, as sinks and watchers see it."""
+
+    index: int  # the frame's number in the source
+    frame: Frame  # BGR, 8 bits
+    result: Result
+    trace: Callable[[], FrameTrace]  # built only if somebody asks
+
+
+class Sink(Protocol):
+    """Takes tracked frames; what it has written is whole after each of them."""
+
+    def write(self, step: Step) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Ending(str, Enum):
+    """Why a run ended."""
+
+    COMPLETED = "completed"
+    INTERRUPTED = "interrupted"
+    BROKEN = "broken"
+
+
+@dataclass(slots=True)
+class RunReport:
+    """What a run did. ``problem`` is one line that says what broke, if something did."""
+
+    first_index: int
+    ending: Ending = Ending.COMPLETED
+    problem: str = ""
+    frames: int = 0
+    seconds: float = 0.0  # everything: reading, tracking, drawing, writing
+    start_seconds: float = 0.0  # the tracker's init
+    tracker_seconds: float = 0.0  # all its updates
+    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+
+    @property
+    def next_index(self) -> int:
+        """The number of the frame after the last one tracked."""
+        return self.first_index + self.frames
+
+    @property
+    def fps(self) -> float:
+        return self.frames / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def tracker_fps(self) -> float:
+        """Updates per second: the speed of the tracker alone, once it has started."""
+        return (self.frames - 1) / self.tracker_seconds if self.tracker_seconds > 0 else 0.0
+
+
+def run_tracking(
+    frames: Iterable[ArrayLike],
+    tracker: TrackerLike,
+    box: Box,
+    open_sink: Callable[[tuple[int, int]], Sink],
+    *,
+    first_index: int = 0,
+    on_step: Callable[[Step], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> RunReport:
+    """Track through all frames and hand each answer on.
+
+    The sink is opened with the frames' (width, height) once the tracker has started, so that a bad box leaves no files.
+    What fails before the first answer raises; what fails later (a broken video, a full disk, an interruption) ends the
+    run, and the report says so. The sink is closed in any case.
+    """
+    report = RunReport(first_index)
+    steps = _steps(frames, tracker, box, report)
+    begun = time.perf_counter()
+    try:
+        first = next(steps, None)
+        if first is None:
+            raise SourceError(f"the source has no frame from number {first_index} on")
+        height, width = first.frame.shape[:2]
+        with closing(open_sink((width, height))) as sink:
+            _pump(first, steps, sink, report, on_step, should_stop)
+    except KeyboardInterrupt:
+        if not report.frames:
+            raise
+        report.ending = Ending.INTERRUPTED
+    except (TrackingPartsError, OSError) as error:
+        if not report.frames:
+            raise
+        report.ending, report.problem = Ending.BROKEN, str(error)
+    report.seconds = time.perf_counter() - begun
+    return report
+
+
+def _steps(frames: Iterable[ArrayLike], tracker: TrackerLike, box: Box, report: RunReport) -> Iterator[Step]:
+    for index, raw in enumerate(frames, start=report.first_index):
+        frame = as_bgr(raw)
+        begun = time.perf_counter()
+        if index == report.first_index:
+            result = tracker.init(frame, box)
+            report.start_seconds = time.perf_counter() - begun
+        else:
+            result = tracker.update(frame)
+            report.tracker_seconds += time.perf_counter() - begun
+        yield Step(index, frame, result, lambda: tracker.trace)
+
+
+def _pump(
+    first: Step,
+    steps: Iterator[Step],
+    sink: Sink,
+    report: RunReport,
+    on_step: Callable[[Step], None] | None,
+    should_stop: Callable[[], bool] | None,
+) -> None:
+    step: Step | None = first
+    while step is not None:
+        sink.write(step)
+        report.frames += 1
+        report.states[step.result.state] += 1
+        if on_step is not None:
+            on_step(step)
+        if should_stop is not None and should_stop():
+            report.ending = Ending.INTERRUPTED
+            return
+        step = next(steps, None)

@@ -1,0 +1,59 @@
+"""Draw a tracker's answer on its frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tracking_parts.geometry import Box
+from tracking_parts.result import Result
+from tracking_parts.viewers.drawing import Image, put_polygon, put_text, text_size, tint
+from tracking_parts.viewers.palette import BLACK, STATE_COLOURS, WHITE, Colour, readable_on
+
+
+def annotate(frame: Image, result: Result, name: str = "") -> Image:
+    """A copy of a BGR frame with the polygon, its label and a confidence bar, coloured by state.
+
+    Sizes follow the frame, so that the drawing looks alike on a thumbnail and on a 4K picture.
+    """
+    picture = np.ascontiguousarray(frame).copy()
+    colour = STATE_COLOURS[result.state]
+    put_polygon(picture, result.polygon, colour, _line_thickness(picture))
+    _put_label(picture, result, name, colour)
+    return picture
+
+
+def _line_thickness(picture: Image) -> int:
+    return max(2, round(min(picture.shape[:2]) / 270))
+
+
+def _put_label(picture: Image, result: Result, name: str, colour: Colour) -> None:
+    rows, columns = picture.shape[:2]
+    capital = max(7.0, min(rows, columns) / 48)
+    words = " ".join(part for part in (name, str(result.state), f"{result.confidence:.2f}") if part)
+    text_width, text_height = text_size(words, capital)
+    pad = capital * 0.55
+    bar = max(3.0, capital * 0.35)
+    width = text_width + 2 * pad
+    height = text_height + 2 * pad + bar
+    left, top = _label_place(result.box, width, height, columns, rows)
+    tint(picture, left, top, left + width, top + height - bar, colour, 0.88)
+    put_text(picture, words, (left + pad, top + pad), capital, readable_on(colour))
+    _put_bar(picture, (left, top + height - bar), width, bar, result.confidence)
+
+
+def _label_place(box: Box, width: float, height: float, columns: int, rows: int) -> tuple[float, float]:
+    """Above the box where there is room, else inside the frame as near as can be."""
+    if not box.is_finite:
+        return 0.0, 0.0
+    top = box.y - height - 4
+    if top < 0:
+        top = box.y + box.h + 4
+    left = min(max(box.x, 0.0), max(columns - width, 0.0))
+    return left, min(max(top, 0.0), max(rows - height, 0.0))
+
+
+def _put_bar(picture: Image, left_top: tuple[float, float], width: float, height: float, share: float) -> None:
+    left, top = left_top
+    filled = width * min(max(share, 0.0), 1.0) if np.isfinite(share) else 0.0
+    tint(picture, left, top, left + width, top + height, BLACK, 0.85)
+    tint(picture, left, top, left + filled, top + height, WHITE, 1.0)

@@ -1,0 +1,106 @@
+"""From vote maps to the next centre (paper, section 3): ``P_t = (α F_t + (1 − α) C_t) · M_c``, and its maximum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tracking_parts.geometry import Point
+
+
+@dataclass(frozen=True)
+class Decision:
+    """P_t and where its maximum lies."""
+
+    vote_map: Tensor  # P_t: [h, w]
+    centre: Point  # (x, y) in cells, to a fraction of one
+
+
+def combine(filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: Tensor) -> Decision:
+    """The final object centre map and its peak. ``convnet_votes`` is None while the ConvNetPart does not vote.
+
+    The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed stamp. Each
+    is divided by its own maximum first, so that α weighs how the pathways rank places, not how loud they are.
+    """
+    votes = peak_to_one(filter_votes)
+    if convnet_votes is not None:
+        votes = alpha * votes + (1 - alpha) * peak_to_one(convnet_votes)
+    masked = votes.clamp_min(0) * mask
+    return Decision(masked, peak(masked))
+
+
+def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> Tensor:
+    """M_c: circular, 1 at the last centre and falling as exp(−(d / width)^power) to ``floor``: [h, w]."""
+    rows = torch.arange(shape[0], dtype=torch.float32) - centre[1]
+    columns = torch.arange(shape[1], dtype=torch.float32) - centre[0]
+    distance = torch.hypot(rows[:, None], columns[None, :])
+    return floor + (1 - floor) * torch.exp(-((distance / width) ** power))
+
+
+def peak_to_one(votes: Tensor) -> Tensor:
+    """The map divided by its maximum; a map without a positive value stays as it is."""
+    top = votes.max()
+    return votes / top if float(top) > 1e-9 else votes
+
+
+def peak(votes: Tensor) -> Point:
+    """Position of the maximum of one map, (x, y), refined to a fraction of a cell."""
+    positions, _ = refine_peaks(votes.unsqueeze(0))
+    return (float(positions[0, 0]), float(positions[0, 1]))
+
+
+def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Maxima of maps [m, h, w]: positions [m, 2] (x, y) with a parabola through the neighbours, and values [m]."""
+    count, height, width = maps.shape
+    values, flat = maps.reshape(count, -1).max(dim=1)
+    rows, columns = flat // width, flat % width
+    index = torch.arange(count, device=maps.device)
+    left = maps[index, rows, (columns - 1).clamp_min(0)]
+    right = maps[index, rows, (columns + 1).clamp_max(width - 1)]
+    above = maps[index, (rows - 1).clamp_min(0), columns]
+    below = maps[index, (rows + 1).clamp_max(height - 1), columns]
+    x = columns + _parabola(left, values, right)
+    y = rows + _parabola(above, values, below)
+    positions = torch.stack([x, y], dim=1).float()
+    return positions.cpu().numpy(), values.float().cpu().numpy()
+
+
+def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
+    """Offset of the vertex of the parabola through three neighbours, within half a cell."""
+    curvature = before - 2 * top + after
+    safe = torch.where(curvature < -1e-12, curvature, torch.full_like(curvature, -math.inf))
+    return (0.5 * (before - after) / safe).clamp(-0.5, 0.5)
+
+
+def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:
+    """Move a map by a part of a cell, (x, y) within ± 1, by linear interpolation: what was at u is then at u + fraction."""
+    moved = votes
+    for axis, amount in ((1, fraction[0]), (0, fraction[1])):
+        if amount != 0.0:
+            moved = (1 - abs(amount)) * moved + abs(amount) * _shift_one(moved, axis, 1 if amount > 0 else -1)
+    return moved
+
+
+def _shift_one(votes: Tensor, axis: int, step: int) -> Tensor:
+    shifted = torch.zeros_like(votes)
+    length = votes.shape[axis] - 1
+    shifted.narrow(axis, max(step, 0), length).copy_(votes.narrow(axis, max(-step, 0), length))
+    return shifted
+
+
+def smooth(votes: Tensor, sigma: float) -> Tensor:
+    """Light Gaussian smoothing of one map [h, w]; ``sigma`` in cells, 0 is none."""
+    if sigma <= 0:
+        return votes
+    reach = max(1, math.ceil(2.5 * sigma))
+    offsets = torch.arange(-reach, reach + 1, dtype=votes.dtype, device=votes.device)
+    kernel = torch.exp(-0.5 * (offsets / sigma) ** 2)
+    kernel = kernel / kernel.sum()
+    padded = votes[None, None]
+    padded = torch.nn.functional.conv2d(padded, kernel.view(1, 1, -1, 1), padding=(reach, 0))
+    return torch.nn.functional.conv2d(padded, kernel.view(1, 1, 1, -1), padding=(0, reach))[0, 0]
