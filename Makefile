@@ -6,7 +6,7 @@ PROCESSES ?= 1
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PIP := $(BIN)/python -m pip --quiet --no-input --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --no-input --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check format bench20 clean

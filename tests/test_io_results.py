@@ -129,7 +129,7 @@ def test_cvat(tmp_path: Path) -> None:
 
 
 def test_cvat_is_well_formed_after_every_frame(tmp_path: Path) -> None:
-    """Also where the new rows are shorter than what stood there: boxes shrink, and the last frame needs less after it."""
+    """Also where new rows are shorter than what stood there: boxes shrink, and the last frame has less after it."""
     path = tmp_path / "boxes.xml"
     with open_result_writer("cvat", path, INFO) as writer:
         assert cvat_boxes(path) == []

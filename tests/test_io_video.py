@@ -203,6 +203,54 @@ def test_damage_in_the_middle_is_reported_where_it_is(clip: Path) -> None:
     assert error.frame_index == len(numbers)
 
 
+def test_a_picture_that_was_patched_up_is_not_handed_out(clip: Path) -> None:
+    """Where a few bytes are wrong the decoder guesses what is missing, and says so."""
+    whole = read(clip)[0]
+    content = bytearray(clip.read_bytes())
+    place = content.index(b"mdat") + 2 * (len(content) - content.index(b"mdat")) // 3
+    content[place : place + 12] = b"\xa5" * 12
+    clip.write_bytes(content)
+    numbers, error = read(clip)
+    assert isinstance(error, BrokenSourceError)
+    assert error.frame_index == len(numbers)
+    assert numbers == whole[: len(numbers)]
+
+
+def ebml(*sizes: int) -> bytes:
+    """The start of a Matroska file: a header of 3 bytes, then a segment whose size has the given bytes."""
+    return b"\x1a\x45\xdf\xa3\x83abc\x18\x53\x80\x67" + bytes(sizes)
+
+
+@pytest.mark.parametrize(
+    ("content", "missing"),
+    [
+        (struct.pack(">I4sI4s", 8, b"ftyp", 20, b"mdat") + bytes(12), 0),
+        (struct.pack(">I4sI4s", 8, b"ftyp", 20, b"mdat") + bytes(5), 7),
+        (struct.pack(">I4sI4sQ", 8, b"ftyp", 1, b"mdat", 116) + bytes(40), 60),
+        (struct.pack(">I4sI4s", 8, b"ftyp", 1, b"mdat") + bytes(3), 0),  # cut within the length itself
+        (struct.pack(">I4sI4s", 8, b"ftyp", 0, b"mdat") + bytes(5), 0),  # 0: up to the end, wherever that is
+        (struct.pack(">I4sI4s", 8, b"ftyp", 500, b"free") + bytes(5), 0),
+        (struct.pack("<4sI4s", b"RIFF", 24, b"AVI ") + bytes(10), 10),
+        (struct.pack("<4sI4s", b"RIFF", 900, b"WAVE") + bytes(10), 0),
+        (ebml(0x85) + bytes(5), 0),
+        (ebml(0x85) + bytes(3), 2),
+        (ebml(0x40, 0x85) + bytes(100), 33),
+        (ebml(0xFF) + bytes(3), 0),  # all ones: a live recording
+        (ebml(0x01, *[0xFF] * 7) + bytes(3), 0),
+        (ebml(0x40), 0),
+        (ebml(0x00) + bytes(9), 0),
+        (b"\x1a\x45\xdf\xa3\x83abcdefghi", 0),
+        (b"\x1a\x45\xdf\xa3", 0),
+        (b"", 0),
+    ],
+)
+def test_missing_bytes(tmp_path: Path, content: bytes, missing: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert missing_bytes(path) == missing
+    assert missing_bytes(tmp_path / "absent") == 0
+
+
 @pytest.mark.parametrize(
     "matrix",
     [(0, 1, -1, 0), (-1, 0, 0, -1), (0, -1, 1, 0), (1, 0, 0, 1)],
@@ -394,7 +442,8 @@ def test_written_videos_can_be_read(
     with open_source(path) as source:
         assert source.fps == pytest.approx(29.97, abs=0.05)
         frames = list(source)
-    assert [number_of(frame) for frame in frames] == list(range(12))
+    assert len(frames) == 12
+    assert [number_of(frame) for frame in frames] == pytest.approx(range(12), abs=1)  # not every encoder is exact
     assert frames[0].shape == (size_wh[1] + size_wh[1] % 2, size_wh[0] + size_wh[0] % 2, 3)
     capture = cv2.VideoCapture(str(path))  # another reader agrees
     assert sum(1 for _ in iter(lambda: capture.read()[0], False)) == 12

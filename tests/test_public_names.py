@@ -19,6 +19,7 @@ PUBLIC_NAMES = {
     "InvalidBoxError",
     "InvalidFrameError",
     "NotInitialisedError",
+    "OutputError",
     "Result",
     "SourceError",
     "State",

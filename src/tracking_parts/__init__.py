@@ -6,6 +6,10 @@
 >>> result = tracker.update(next_frame)           # doctest: +SKIP
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import (
     ConfigError,
@@ -13,6 +17,7 @@ from tracking_parts.errors import (
     InvalidBoxError,
     InvalidFrameError,
     NotInitialisedError,
+    OutputError,
     SourceError,
     StateFileError,
     TrackingPartsError,
@@ -21,7 +26,9 @@ from tracking_parts.errors import (
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace
-from tracking_parts.tracker import Tracker
+
+if TYPE_CHECKING:
+    from tracking_parts.tracker import Tracker
 
 __version__ = "0.1.0"
 
@@ -33,6 +40,7 @@ __all__ = [
     "InvalidBoxError",
     "InvalidFrameError",
     "NotInitialisedError",
+    "OutputError",
     "Result",
     "SourceError",
     "State",
@@ -43,3 +51,12 @@ __all__ = [
     "WeightsError",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``Tracker`` is imported when first asked for: it brings torch, which takes seconds, and much here works without."""
+    if name == "Tracker":
+        from tracking_parts.tracker import Tracker
+
+        return Tracker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,7 @@ def fit_linear(expected: Points, actual: Points, model: str) -> Matrix:
     if model == "fixed" or len(expected) < MIN_PARTS[model]:
         return np.eye(2)
     expected, actual = np.asarray(expected, dtype=float), np.asarray(actual, dtype=float)
-    weights = np.ones(len(expected))
+    weights: NDArray[np.float64] = np.ones(len(expected))
     linear = np.eye(2)
     for _ in range(ROBUST_ROUNDS):
         source = expected - np.average(expected, axis=0, weights=weights)
@@ -58,7 +58,7 @@ def _fit_similarity(source: Points, target: Points, weights: NDArray[np.float64]
 def _fit_scale(source: Points, target: Points, weights: NDArray[np.float64]) -> Matrix:
     energy = float((weights[:, None] * source**2).sum())
     prior = PRIOR_PARTS * max(energy / weights.sum(), 1e-6)
-    return np.eye(2) * ((float((weights[:, None] * source * target).sum()) + prior) / (energy + prior))
+    return np.asarray(np.eye(2) * ((float((weights[:, None] * source * target).sum()) + prior) / (energy + prior)))
 
 
 _FITS = {"affine": _fit_affine, "similarity": _fit_similarity, "scale": _fit_scale}
@@ -67,7 +67,7 @@ _FITS = {"affine": _fit_affine, "similarity": _fit_similarity, "scale": _fit_sca
 def _huber_weights(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 for residuals up to the usual spread, falling as its inverse beyond."""
     spread = max(1.4826 * float(np.median(residuals)), 0.1)  # cells; below this all parts are equally good
-    return np.minimum(1.0, spread / np.maximum(residuals, 1e-9))
+    return np.asarray(1.0 * np.minimum(1.0, spread / np.maximum(residuals, 1e-9)))
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,6 @@ def choose_frames(
     if strategy == "full":
         return [frame for frame, _ in waiting]
     if strategy == "random":
-        drawn = np.sort(random.choice(len(waiting), size=len(confident), replace=False)) if confident else []
-        return [waiting[int(index)][0] for index in drawn]
+        drawn = random.choice(len(waiting), size=len(confident), replace=False)
+        return [waiting[int(index)][0] for index in np.sort(drawn)]
     return []

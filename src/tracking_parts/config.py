@@ -41,10 +41,12 @@ class TrackerConfig:
     crop_size: int = _setting(128, "side of the resized crop, in pixels; a multiple of 8", low=64, high=1024)
 
     # --- features (section 3, tracker structure)
-    tap: str = _setting("conv3_3", "VGG layer that both pathways see")
+    tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
+    convnet_tap: str = _setting("conv3_3", "VGG layer that the ConvNetPart sees, or learns up to")
     channels: int = _setting(
-        64, "principal channels kept, fitted on the first frame; 0 keeps all as they are", low=0, high=512
+        64, "principal channels kept for the parts, fitted on the first frame; 0: all, as they are", low=0, high=512
     )
+    convnet_channels: int = _setting(64, "the same for a ConvNetPart on the frozen trunk", low=0, high=512)
     cell_damping: float = _setting(
         0.3, "per-cell normalisation: share of the map's RMS added to the cell's own; 0 is none", low=0
     )
@@ -163,8 +165,10 @@ class TrackerConfig:
         unknown = sorted(set(values) - known)
         if unknown:
             raise ConfigError(f"unknown setting {', '.join(unknown)}: see `stp profiles` for all settings")
-        as_tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-        return dataclasses.replace(self, **as_tuples)
+        as_tuples: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return TrackerConfig(**{**vars(self), **as_tuples})
 
     def override_from_text(self, assignments: Iterable[str]) -> TrackerConfig:
         """A copy with settings given as ``name=value``, as on the command line.
@@ -186,7 +190,8 @@ class TrackerConfig:
 
 
 def _check(setting: dataclasses.Field[Any], value: Any) -> None:
-    default, meta = setting.default, setting.metadata
+    default: Any = setting.default
+    meta = setting.metadata
     if meta["choices"]:
         if value not in meta["choices"]:
             raise ConfigError(f"{setting.name} = {value!r}: choose one of {', '.join(meta['choices'])}")
@@ -226,12 +231,21 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "grid_stride": 2,
         "n_negatives": 330,
         "convnet": "end_to_end",
+        "convnet_channels": 0,
         "box_model": "affine",
         "box_damping": 1.0,
         "augment": False,
     },
     # The best robustness that runs live on two CPU cores; every departure is listed in docs/decisions.md.
-    "default": {"first_frames": 0, "n_frames": 30, "confident_rule": "within_radius", "alpha": 0.5, "mask_power": 2.0},
+    "default": {
+        "convnet_tap": "conv4_3",
+        "target_sigma": 0.25,
+        "first_frames": 0,
+        "n_frames": 30,
+        "confident_rule": "within_radius",
+        "alpha": 0.5,
+        "mask_power": 2.0,
+    },
     # No update of the second pathway, no new parts: for weak machines and many streams.
     "fast": {"update": "none", "new_parts": False},
 }

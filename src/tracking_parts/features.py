@@ -113,7 +113,8 @@ class FeatureExtractor:
     @torch.inference_mode()
     def __call__(self, crops: Sequence[Frame]) -> dict[str, Tensor]:
         """Maps of a batch of BGR crops: tap name → [batch, channels, rows, columns]."""
-        return self._trunk(rgb_batch(crops, self.device))
+        maps: dict[str, Tensor] = self._trunk(rgb_batch(crops, self.device))
+        return maps
 
 
 def normalise_cells(features: Tensor, damping: float) -> Tensor:

@@ -20,7 +20,7 @@ class Target:
 
     frame_shape: tuple[int, ...]
     shape: Shape
-    projection: Projection
+    projections: dict[str, Projection]  # of the channels of each tap
     parts: FilterParts
     convnet: CentrePathway
     memory: ConfidentFrames

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -30,7 +29,7 @@ from tracking_parts.roles import Role
 from tracking_parts.step import Step, build_trace
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
-from tracking_parts.tracker_state import TrackerState, pack_target, restore_target, unpack_projection, unpack_shape
+from tracking_parts.tracker_state import TrackerState, pack_target, restore_target, unpack_projections, unpack_shape
 from tracking_parts.voting import Decision, combine, uncertainty_mask
 
 
@@ -52,7 +51,8 @@ class Tracker:
         self.device = torch.device(device)
         self.seed = seed
         self._weights = load_weights() if weights is None else weights
-        self._extract = FeatureExtractor(self._weights, [self.config.tap], self.device)
+        self._taps = tuple(dict.fromkeys((self.config.tap, self.config.convnet_tap)))
+        self._extract = FeatureExtractor(self._weights, self._taps, self.device)
         self._stride = vgg_layer(self.config.tap).stride
         self._target: Target | None = None
         self._last: Step | None = None
@@ -119,7 +119,7 @@ class Tracker:
             tracker._target = tracker._empty_target(
                 tuple(state.values["frame_shape"]),
                 unpack_shape(state.values["shape"]),
-                unpack_projection(state.values["damping"], state.tensors, tracker.device),
+                unpack_projections(state, tracker.device),
             )
             restore_target(tracker._target, state, tracker.device)
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -153,21 +153,25 @@ class Tracker:
         config = self.config
         side = max(config.search_factor * math.sqrt(box.area), config.search_min_reach * max(box.w, box.h))
         window = CropWindow.around(box.centre, side, config.crop_size, self._stride)
-        first_map = self._extract([cut_crop(image, window)])[config.tap]
-        projection = Projection.fit(first_map, config.channels, config.cell_damping)
-        target = self._empty_target(image.shape, Shape(box.w, box.h), projection)
+        first_maps = self._extract([cut_crop(image, window)])
+        channels = {config.convnet_tap: config.convnet_channels, config.tap: config.channels}
+        projections = {
+            tap: Projection.fit(maps, channels[tap], config.cell_damping) for tap, maps in first_maps.items()
+        }
+        target = self._empty_target(image.shape, Shape(box.w, box.h), projections)
         target.centre, target.first_side = box.centre, side
         return target
 
-    def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projection: Projection) -> Target:
+    def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projections: dict[str, Projection]) -> Target:
         """A target nothing has been learned about yet."""
         config = self.config
+        convnet_channels = projections[config.convnet_tap].axes.shape[0]
         return Target(
             frame_shape=frame_shape,
             shape=shape,
-            projection=projection,
+            projections=projections,
             parts=FilterParts(config),
-            convnet=build_pathway(config, self._weights, projection.axes.shape[0], self.device, self.seed),
+            convnet=build_pathway(config, self._weights, convnet_channels, self.device, self.seed),
             memory=ConfidentFrames(config.update, max(1, config.first_frames), config.n_frames, self.seed),
             rule=confidence_rule(config),
             updates=BackgroundUpdates() if config.update == "parallel" else SequentialUpdates(),
@@ -193,8 +197,7 @@ class Tracker:
 
     def _teach_augmented(self, target: Target, view: View, centre: Point) -> None:
         for crop in augment(view.crop, view.window.crop_from_map(centre)):
-            features = target.projection(self._extract([crop])[self.config.tap])[0]
-            varied = replace(view, crop=crop, features=features)
+            varied = self._view(view.frame, view.window, crop, target)
             target.memory.first.append(target.convnet.sample(varied, centre, target.object_in_map(view.window), 0))
 
     def _teach_first(self, target: Target, view: View, centre: Point, events: list[str]) -> None:
@@ -227,9 +230,11 @@ class Tracker:
         size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
         side = target.first_side * target.shape.scale * size / self.config.crop_size
         window = CropWindow.around(target.centre, side, size, self._stride)
-        crop = cut_crop(image, window)
-        features = target.projection(self._extract([crop])[self.config.tap])[0]
-        return View(image, window, crop, features)
+        return self._view(image, window, cut_crop(image, window), target)
+
+    def _view(self, image: Frame, window: CropWindow, crop: Frame, target: Target) -> View:
+        maps = {tap: target.projections[tap](maps)[0] for tap, maps in self._extract([crop]).items()}
+        return View(image, window, crop, maps[self.config.tap], maps[self.config.convnet_tap])
 
     def _mask(self, view: View, target: Target) -> Tensor:
         """M_c around the last centre; while lost, everywhere is equally likely."""

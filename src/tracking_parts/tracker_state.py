@@ -55,7 +55,7 @@ class TrackerState:
     def load(cls, path: str | Path) -> TrackerState:
         """Read a file that :meth:`save` wrote."""
         try:
-            with safe_open(str(path), framework="pt") as file:
+            with safe_open(str(path), framework="pt") as file:  # type: ignore[no-untyped-call]
                 metadata = file.metadata() or {}
                 # Cloned: memory of a file is aligned otherwise, and sums of floats then differ in the last digit.
                 tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 - not a mapping
@@ -82,7 +82,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "centre": list(target.centre),
         "shape": pack_shape(target.shape),
         "monitor": [target.monitor.state.value, target.monitor.missing_for],
-        "damping": _pack_projection(target.projection, tensors),
+        "projections": {tap: _pack_projection(tap, p, tensors) for tap, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
         "next_id": target.parts.next_id,
         "past_distances": list(target.rule.past) if isinstance(target.rule, BestShare) else [],
@@ -126,13 +126,18 @@ def _unpack_banks(sizes: list[list[int]], tensors: Mapping[str, Tensor], device:
     ]
 
 
-def _pack_projection(projection: Projection, tensors: dict[str, Tensor]) -> float:
-    tensors["projection.mean"], tensors["projection.axes"] = projection.mean, projection.axes
+def _pack_projection(tap: str, projection: Projection, tensors: dict[str, Tensor]) -> float:
+    tensors[f"{tap}.mean"], tensors[f"{tap}.axes"] = projection.mean, projection.axes
     return projection.damping
 
 
-def unpack_projection(damping: float, tensors: Mapping[str, Tensor], device: torch.device) -> Projection:
-    return Projection(tensors["projection.mean"].to(device), tensors["projection.axes"].to(device), damping)
+def unpack_projections(state: TrackerState, device: torch.device) -> dict[str, Projection]:
+    return {
+        tap: Projection(
+            state.tensors[f"{tap}.mean"].to(device), state.tensors[f"{tap}.axes"].to(device), float(damping)
+        )
+        for tap, damping in state.values["projections"].items()
+    }
 
 
 def _pack_memory(memory: ConfidentFrames, tensors: dict[str, Tensor]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tracking_parts.config import TrackerConfig
 from tracking_parts.confident_frames import TrainingFrame
+from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.net import CentreHead, ConvNet, circle_stamp
 from tracking_parts.convnet_part.pathway import View
 from tracking_parts.features import rgb_batch, vgg_layer
@@ -74,9 +74,6 @@ class _AdamPathway:
         rows, columns = self._random.integers(0, 2 * limit + 1, size=2)
         return int(rows), int(columns)
 
-    def clone(self) -> _AdamPathway:
-        return copy.deepcopy(self)
-
     def tensors(self) -> dict[str, Tensor]:
         learned = {f"net.{name}": tensor.detach().cpu() for name, tensor in self._net.state_dict().items()}
         return {**learned, "trainings": torch.tensor(self._trainings)}
@@ -91,29 +88,33 @@ class EndToEnd(_AdamPathway):
 
     def __init__(self, config: TrackerConfig, weights: Mapping[str, Tensor], device: torch.device, seed: int) -> None:
         with _seeded(seed):
-            net = ConvNet(config.tap)
+            net = ConvNet(config.convnet_tap)
         net.trunk.load(weights)
         super().__init__(config, net, device, seed)
-        self._stride = vgg_layer(config.tap).stride
+        self._stride = vgg_layer(config.convnet_tap).stride
+
+    def clone(self) -> EndToEnd:
+        return copy.deepcopy(self)
 
     @torch.inference_mode()
     def vote(self, view: View) -> Tensor:
         centre_map: Tensor = self._net(rgb_batch([view.crop], self._device))
-        return centre_map[0]
+        return view.on_shared_grid(centre_map[0])
 
     def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
         """Keeps a wider crop than the network sees, so that it can be shifted later."""
-        margin = self._margin_in_cells(object_in_map)
-        wide = view.window
-        extra = round(margin * self._stride / wide.crop_pixels_per_image_pixel)
-        window = CropWindow(wide.left - extra, wide.top - extra, wide.side + 2 * extra, wide.size, wide.stride)
-        size = round(window.side * wide.crop_pixels_per_image_pixel / self._stride) * self._stride
-        window = CropWindow(window.left, window.top, window.side, size, wide.stride)
-        centre_in_wide = window.map_from_image(view.window.image_from_map(centre))
-        return TrainingFrame(frame_index, centre_in_wide, object_in_map, cut_crop(view.frame, window), None)
-
-    def _margin_in_cells(self, object_in_map: tuple[float, float]) -> int:
-        return max(1, round(self._config.max_shift * (object_in_map[0] * object_in_map[1]) ** 0.5))
+        zoom = view.window.crop_pixels_per_image_pixel
+        shift = (
+            self._config.max_shift * (object_in_map[0] * object_in_map[1]) ** 0.5 * view.window.stride
+        )  # crop pixels
+        margin = max(self._stride, round(shift / self._stride) * self._stride)
+        extra = round(margin / zoom)
+        side = view.window.side + 2 * extra
+        size = round(side * zoom / self._stride) * self._stride
+        wide = CropWindow(view.window.left - extra, view.window.top - extra, side, size, self._stride)
+        centre_in_wide = wide.map_from_image(view.window.image_from_map(centre))
+        picture = cut_crop(view.frame, wide)
+        return TrainingFrame(frame_index, centre_in_wide, view.convnet_size(object_in_map), picture, None)
 
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.picture is not None
@@ -135,13 +136,18 @@ class FrozenTrunk(_AdamPathway):
             head = CentreHead(channels)
         super().__init__(config, head, device, seed)
 
+    def clone(self) -> FrozenTrunk:
+        return copy.deepcopy(self)
+
     @torch.inference_mode()
     def vote(self, view: View) -> Tensor:
-        centre_map: Tensor = self._net(view.features[None])
-        return centre_map[0]
+        centre_map: Tensor = self._net(view.convnet_features[None])
+        return view.on_shared_grid(centre_map[0])
 
     def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
-        return TrainingFrame(frame_index, centre, object_in_map, None, view.features)
+        return TrainingFrame(
+            frame_index, view.convnet_point(centre), view.convnet_size(object_in_map), None, view.convnet_features
+        )
 
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.features is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from tracking_parts.frames import Frame
 from tracking_parts.geometry import Point
@@ -26,11 +27,11 @@ def augment(crop: Frame, centre_in_crop: Point) -> list[Frame]:
     return variants
 
 
-def _mirror(centre: Point) -> np.ndarray:
+def _mirror(centre: Point) -> NDArray[np.float64]:
     return np.array([[-1.0, 0.0, 2 * centre[0]], [0.0, 1.0, 0.0]])
 
 
-def _warp(crop: Frame, matrix: np.ndarray) -> Frame:
+def _warp(crop: Frame, matrix: NDArray[np.floating]) -> Frame:
     # Continuous coordinates put a pixel's centre at +0.5, OpenCV at 0: conjugate by that shift.
     linear, shift = matrix[:, :2], matrix[:, 2]
     half = np.array([0.5, 0.5])

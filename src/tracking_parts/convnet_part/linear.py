@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tracking_parts.config import TrackerConfig
 from tracking_parts.confident_frames import TrainingFrame
+from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.pathway import View
 from tracking_parts.geometry import Point
 
@@ -90,11 +90,14 @@ class LinearPathway:
 
     @torch.inference_mode()
     def vote(self, view: View) -> Tensor:
-        maps = view.features[None]
-        return torch.stack([sliding_scores(maps, weights)[0] for weights in self._filters]).mean(dim=0)
+        maps = view.convnet_features[None]
+        votes = torch.stack([sliding_scores(maps, weights)[0] for weights in self._filters]).mean(dim=0)
+        return view.on_shared_grid(votes)
 
     def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
-        return TrainingFrame(frame_index, centre, object_in_map, None, view.features)
+        return TrainingFrame(
+            frame_index, view.convnet_point(centre), view.convnet_size(object_in_map), None, view.convnet_features
+        )
 
     @torch.inference_mode()
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:

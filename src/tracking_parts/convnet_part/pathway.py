@@ -9,20 +9,43 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from tracking_parts.config import TrackerConfig
 from tracking_parts.confident_frames import TrainingFrame
+from tracking_parts.config import TrackerConfig
 from tracking_parts.frames import Frame
 from tracking_parts.geometry import CropWindow, Point
 
 
 @dataclass(frozen=True)
 class View:
-    """One look at a frame: the window, the crop the network saw, and the features both pathways share."""
+    """One look at a frame: the window, the crop the network saw, and the features of one pass through it."""
 
     frame: Frame
     window: CropWindow
     crop: Frame
-    features: Tensor  # [c, h, w]
+    features: Tensor  # [c, h, w] of the parts' layer; its cells are the unit of all maps
+    convnet_features: Tensor  # [c', h', w'] of the ConvNetPart's layer, which may be coarser
+
+    @property
+    def convnet_window(self) -> CropWindow:
+        """The same window in cells of the ConvNetPart's layer."""
+        return self.window.with_stride(self.window.size // self.convnet_features.shape[-1])
+
+    def convnet_point(self, point_in_map: Point) -> Point:
+        """A point of the shared map in cells of the ConvNetPart's layer."""
+        return self.convnet_window.map_from_crop(self.window.crop_from_map(point_in_map))
+
+    def convnet_size(self, size_in_map: tuple[float, float]) -> tuple[float, float]:
+        """A width and height in cells of the shared map, in cells of the ConvNetPart's layer."""
+        ratio = self.window.stride / self.convnet_window.stride
+        return (size_in_map[0] * ratio, size_in_map[1] * ratio)
+
+    def on_shared_grid(self, centre_map: Tensor) -> Tensor:
+        """A map over the ConvNetPart's cells as a map over the shared cells: both cover the crop, so cells' edges align."""
+        if centre_map.shape == self.features.shape[1:]:
+            return centre_map
+        shape = (self.features.shape[1], self.features.shape[2])
+        enlarged = torch.nn.functional.interpolate(centre_map[None, None], shape, mode="bicubic", align_corners=False)
+        return enlarged[0, 0]
 
 
 class CentrePathway(Protocol):

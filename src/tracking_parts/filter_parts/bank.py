@@ -54,7 +54,7 @@ class PartBank:
 
     @property
     def voting(self) -> NDArray[np.bool_]:
-        return self.roles != Role.CANDIDATE
+        return np.asarray(self.roles != Role.CANDIDATE)
 
     @property
     def offsets(self) -> NDArray[np.float32]:
@@ -99,7 +99,7 @@ class PartBank:
     @property
     def frequencies(self) -> NDArray[np.float64]:
         """f_i: how often each part agreed since the last test."""
-        return self.hits / np.maximum(self.seen, 1)
+        return np.asarray(self.hits / np.maximum(self.seen, 1))
 
     def similarity_to(self, others: PartBank) -> NDArray[np.float64]:
         """Largest normalised dot product of each part's classifier with those of other parts: [m]."""

@@ -82,7 +82,7 @@ MAX_NEGATIVE_INSIDE = 0.1  # a negative may touch the box by this share of its a
 def select_discriminative(classifiers: list[Classifiers], t_d: float) -> list[NDArray[np.bool_]]:
     """Which classifiers become parts: smaller sizes first, each grid point taken once, ratio above t_d."""
     taken: set[tuple[float, float]] = set()
-    selected = []
+    selected: list[NDArray[np.bool_]] = []
     for learned in classifiers:
         chosen = np.zeros(len(learned.positives), dtype=bool)
         for index, point in enumerate(_grid_points(learned)):

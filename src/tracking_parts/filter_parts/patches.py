@@ -37,7 +37,7 @@ def positive_tops(box_in_map: Box, size: Size, stride: int, cells: int, min_insi
     reach_rows, reach_columns = int(box_in_map.h / 2 // stride), int(box_in_map.w / 2 // stride)
     grid_rows = middle_row + stride * np.arange(-reach_rows, reach_rows + 1)
     grid_columns = middle_column + stride * np.arange(-reach_columns, reach_columns + 1)
-    tops = np.stack(np.meshgrid(grid_rows, grid_columns, indexing="ij"), axis=-1).reshape(-1, 2)
+    tops: Tops = np.stack(np.meshgrid(grid_rows, grid_columns, indexing="ij"), axis=-1).reshape(-1, 2)
     tops = tops[_fits(tops, size, cells)]
     inside = tops[inside_fraction(tops, size, box_in_map) >= min_inside]
     if len(inside):
@@ -53,7 +53,7 @@ def negative_tops(
     cells = edges.shape[0]
     rows, columns = size
     grid = np.meshgrid(np.arange(0, cells - rows + 1, stride), np.arange(0, cells - columns + 1, stride), indexing="ij")
-    tops = np.stack(grid, axis=-1).reshape(-1, 2)
+    tops: Tops = np.stack(grid, axis=-1).reshape(-1, 2)
     tops = tops[inside_fraction(tops, size, box_in_map) <= max_inside]
     density = _window_sums(edges, size)[tops[:, 0], tops[:, 1]]
     densest = np.argsort(-density, kind="stable")[:count]
@@ -76,7 +76,7 @@ def inside_fraction(tops: NDArray[np.int64], size: Size, box_in_map: Box) -> NDA
     wide = np.minimum(tops[:, 1] - 0.5 + columns, box_in_map.x + box_in_map.w) - np.maximum(
         tops[:, 1] - 0.5, box_in_map.x
     )
-    return np.clip(high, 0, None) * np.clip(wide, 0, None) / (rows * columns)
+    return np.asarray(np.clip(high, 0, None) * np.clip(wide, 0, None) / (rows * columns))
 
 
 def covered_cells(tops: NDArray[np.int64], size: Size, cells: int) -> NDArray[np.bool_]:

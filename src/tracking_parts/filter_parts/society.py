@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +34,7 @@ class PartVotes:
 
     @property
     def voting(self) -> NDArray[np.bool_]:
-        return self.roles != Role.CANDIDATE
+        return np.asarray(self.roles != Role.CANDIDATE)
 
     def agreement(self, centre_in_map: Point, radius: float) -> NDArray[np.bool_]:
         """Which parts' votes fall near a centre: [n]."""
@@ -165,5 +166,5 @@ def _sum_of_voters(votes: Tensor, bank: PartBank) -> Tensor:
     return total
 
 
-def _stack(arrays: list[NDArray[np.generic]], empty: tuple[int, ...], dtype: type[np.generic]) -> NDArray[np.generic]:
+def _stack(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(arrays).astype(dtype) if arrays else np.zeros(empty, dtype)
