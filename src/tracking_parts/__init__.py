@@ -54,7 +54,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``Tracker`` is imported when first asked for: it brings torch, which takes seconds, and much here works without."""
+    """``Tracker`` is imported when first asked for: it brings torch, which takes seconds."""
     if name == "Tracker":
         from tracking_parts.tracker import Tracker
 

@@ -1,7 +1,8 @@
 """The box from the parts that agreed (paper, supplement 7.1): least squares between expected and actual part positions.
 
-Each part that voted for the chosen centre has an expected position relative to it, its offset, and an actual one, where it
-responded most. The match gives a linear map of the offsets: affine as in the paper, a similarity, or a change of scale alone.
+Each part that voted for the chosen centre has an expected position relative to it, its offset, and an actual one,
+where it responded most. The match gives a linear map of the offsets: affine as in the paper, a similarity, or a
+change of scale alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ PRIOR_PARTS = 2.0  # the identity weighs as much as so many parts: settles colli
 
 
 def fit_linear(expected: Points, actual: Points, model: str) -> Matrix:
-    """The linear map, ``actual ≈ map · expected + shift``, robust against outliers; the identity where parts are too few."""
+    """The linear map, ``actual ≈ map · expected + shift``, robust; the identity where parts are too few."""
     if model == "fixed" or len(expected) < MIN_PARTS[model]:
         return np.eye(2)
     expected, actual = np.asarray(expected, dtype=float), np.asarray(actual, dtype=float)
@@ -97,8 +98,8 @@ class Shape:
     def moved_by(self, fitted: Matrix, config: TrackerConfig) -> Shape:
         """The shape after one frame's fit: damped, and bounded per frame and in all.
 
-        A change of scale is measured against the crop, which already has the present scale, so it accumulates. Rotation and
-        shear are measured against the parts as they were learned, so the fitted map itself is followed.
+        A change of scale is measured against the crop, which already has the present scale, so it accumulates.
+        Rotation and shear are measured against the parts as they were learned, so the fitted map itself is followed.
         """
         growth = float(np.sqrt(max(abs(np.linalg.det(fitted)), 1e-6)))
         step = np.clip(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)

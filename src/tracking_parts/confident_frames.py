@@ -1,7 +1,7 @@
 """Highly confident frames (paper, section 3.2): which frames may teach the ConvNetPart, and their memory.
 
-A frame is highly confident (HCF) when the two pathways' votes for the centre nearly coincide. The decision is causal: only
-distances of past frames are known.
+A frame is highly confident (HCF) when the two pathways' votes for the centre nearly coincide. The decision is causal:
+only distances of past frames are known.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def choose_frames(
 ) -> list[TrainingFrame]:
     """Which of the frames since the last update teach the ConvNetPart (table 4 of the paper).
 
-    ``hcf`` (and ``parallel``): the highly confident ones; ``full``: all; ``none``: none; ``random``: as many as ``hcf`` would take,
-    drawn from all.
+    ``hcf`` (and ``parallel``): the highly confident ones; ``full``: all; ``none``: none; ``random``: as many as
+    ``hcf`` would take, drawn from all.
     """
     confident = [frame for frame, highly_confident in waiting if highly_confident]
     if strategy in ("hcf", "parallel"):

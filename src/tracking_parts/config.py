@@ -1,7 +1,7 @@
 """Every constant of the tracker: its symbol, where the paper states it, and the three profiles.
 
-A configuration is frozen and complete; versions of the paper (FilterParts only, no update, …) are values, never other code.
-An unknown name raises. Values that depart from the paper are explained in ``docs/decisions.md``.
+A configuration is frozen and complete; versions of the paper (FilterParts only, no update, …) are values, never other
+code. An unknown name raises. Values that depart from the paper are explained in ``docs/decisions.md``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _setting(
 
 @dataclass(frozen=True, kw_only=True)
 class TrackerConfig:
-    """All settings. Lengths in cells are of the stride-4 map unless said otherwise; sizes of the object are √(width · height)."""
+    """All settings. Cells are those of the map at ``tap``; the size of an object is √(width · height)."""
 
     # --- search region (the paper is silent)
     search_factor: float = _setting(3.5, "side of the square crop, in object sizes", low=1.2, high=12)
@@ -76,7 +76,7 @@ class TrackerConfig:
     # --- ConvNetPart (section 3.2)
     convnet: str = _setting(
         "linear",
-        "end_to_end: as the paper; frozen_trunk: only its 4 last layers learn; linear: one filter, solved by conjugate gradient",
+        "end_to_end: as the paper; frozen_trunk: its 4 last layers; linear: filters by conjugate gradient",
         CONVNETS,
     )
     learning_rate: float = _setting(1e-5, "lr of Adam", low=0)

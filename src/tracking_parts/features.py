@@ -1,7 +1,7 @@
 """Frozen VGG-16 features (paper, section 3, "Tracker structure"): 3x3 convolutions with ReLU and 2x2 max-pools.
 
-The layers are described by data (:data:`VGG_LAYERS`), so that a tap may sit after any of them. The paper uses the first seven
-(``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
+The layers are described by data (:data:`VGG_LAYERS`), so that a tap may sit after any of them. The paper uses the
+first seven (``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ class Box:
 class CropWindow:
     """A square of the image, resized to ``size`` pixels, and the feature map of stride ``stride`` on it.
 
-    The window is snapped to whole image pixels, so that cutting it needs no resampling, and the coordinate maps below are
-    exact: the object's centre is then known to a fraction of a cell although it need not lie on one.
+    The window is snapped to whole image pixels, so that cutting it needs no resampling, and the coordinate maps below
+    are exact: the object's centre is then known to a fraction of a cell although it need not lie on one.
     """
 
     left: int
@@ -103,7 +103,8 @@ class CropWindow:
 
     @classmethod
     def around(cls, centre_in_image: Point, side: float, size: int, stride: int) -> CropWindow:
-        """The window of about the given side that puts a point of the image nearest to the centre of its middle cell."""
+        """The window of about the given side that puts a point of the image nearest to the centre of its middle
+        cell."""
         whole_side = max(2, round(side))
         middle_in_image = (size // stride // 2 + 0.5) * stride * whole_side / size
         left = round(centre_in_image[0] - middle_in_image)

@@ -47,7 +47,8 @@ class PartsTrace:
 
 @dataclass(frozen=True, slots=True)
 class FrameTrace:
-    """One frame of the tracker's life. Maps are [rows, columns] of the window's feature map; points are (x, y) in cells.
+    """One frame of the tracker's life. Maps are [rows, columns] of the window's feature map; points are (x, y) in
+    cells.
 
     On the first frame (``init``) there are no votes: the maps are zero and the centres are the object's centre.
     """

@@ -24,8 +24,9 @@ class Decision:
 def combine(filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: Tensor) -> Decision:
     """The final object centre map and its peak. ``convnet_votes`` is None while the ConvNetPart does not vote.
 
-    The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed stamp. Each
-    is divided by its own maximum first, so that α weighs how the pathways rank places, not how loud they are.
+    The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
+    stamp. Each is divided by its own maximum first, so that α weighs how the pathways rank places, not how loud they
+    are.
     """
     votes = peak_to_one(filter_votes)
     if convnet_votes is not None:
@@ -78,7 +79,8 @@ def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
 
 
 def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:
-    """Move a map by a part of a cell, (x, y) within ± 1, by linear interpolation: what was at u is then at u + fraction."""
+    """Move a map by a part of a cell, (x, y) within ± 1, by linear interpolation: what was at u is then at u +
+    fraction."""
     moved = votes
     for axis, amount in ((1, fraction[0]), (0, fraction[1])):
         if amount != 0.0:

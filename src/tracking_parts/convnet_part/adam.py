@@ -1,4 +1,4 @@
-"""Training by Adam on shifted crops (paper, section 3.2, "Technical details"): end to end, or the four last layers only."""
+"""Training by Adam on shifted crops (paper, section 3.2, "Technical details"): end to end or the last layers only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _AdamPathway:
 
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
         """k epochs of Adam over two randomly shifted pairs per frame; gives the mean loss of the last epoch."""
-        # A generator per training: what is drawn depends on the seed and on how many trainings there were, nothing else.
+        # A generator per training, so that a resumed tracker draws what it would have drawn.
         self._random = np.random.default_rng([self._seed, self._trainings])
         self._trainings += 1
         inputs, targets = self._shifted_pairs([*first, *recent])
@@ -129,7 +129,7 @@ class EndToEnd(_AdamPathway):
 
 
 class FrozenTrunk(_AdamPathway):
-    """The same four last layers on the shared, frozen features: activations are cached, a shift of the crop is a slice."""
+    """The same four last layers on the shared, frozen features: activations are cached, a shift is a slice."""
 
     def __init__(self, config: TrackerConfig, channels: int, device: torch.device, seed: int) -> None:
         with _seeded(seed):

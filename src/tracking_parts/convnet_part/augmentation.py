@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +33,7 @@ def _mirror(centre: Point) -> NDArray[np.float64]:
     return np.array([[-1.0, 0.0, 2 * centre[0]], [0.0, 1.0, 0.0]])
 
 
-def _warp(crop: Frame, matrix: NDArray[np.floating]) -> Frame:
+def _warp(crop: Frame, matrix: NDArray[Any]) -> Frame:
     # Continuous coordinates put a pixel's centre at +0.5, OpenCV at 0: conjugate by that shift.
     linear, shift = matrix[:, :2], matrix[:, 2]
     half = np.array([0.5, 0.5])

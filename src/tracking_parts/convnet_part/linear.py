@@ -1,8 +1,8 @@
 """The ConvNetPart reduced to linear filters on the frozen features, solved by conjugate gradient (docs/decisions.md).
 
-Same task as the net (draw the centre), same loss (mean squared error against a target drawn around the centre), same teachers
-(the first frame and highly confident frames), but a convex problem: a few steps of conjugate gradient replace hundreds of Adam's,
-and a filter that slides over the map has seen every shift already.
+Same task as the net (draw the centre), same loss (mean squared error against a target drawn around the centre), same
+teachers (the first frame and highly confident frames), but a convex problem: a few steps of conjugate gradient
+replace hundreds of Adam's, and a filter that slides over the map has seen every shift already.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tracking_parts.geometry import Point
 def sliding_scores(maps: Tensor, weights: Tensor) -> Tensor:
     """Correlation with one filter, same size: maps [j, c, h, w], weights [c, r, s] (odd) → [j, h, w].
 
-    One matrix product over channels, then a sum of shifted planes: many times faster than a convolution with one output.
+    One matrix product over channels, then a sum of shifted planes: much faster than conv2d with one output.
     """
     count, channels, height, width = maps.shape
     rows, columns = weights.shape[1:]
@@ -161,7 +161,7 @@ def is_trained(weights: Tensor) -> bool:
 
 
 def frame_weights(first: int, recent: int, rate: float, first_share: float) -> Tensor:
-    """Weights of the training frames, summing to 1: recent ones fade with age, the first ones keep at least their share."""
+    """Weights of the training frames, summing to 1: recent ones fade, the first ones keep at least a share."""
     fading = torch.tensor([rate * (1 - rate) ** (recent - 1 - index) for index in range(recent)])
     recent_share = min(float(fading.sum()), 1 - first_share)
     if recent:

@@ -20,8 +20,9 @@ from tracking_parts.roles import Role
 class PartBank:
     """Structure of arrays over m parts; every change gives a new bank.
 
-    A part learned with its patch at ``top`` while the object's centre lay at ``centre`` votes, where it responds at ``u``, for the
-    centre ``u + (centre − top)``. That displacement is kept as a whole number of cells (``shifts``) and the rest (``fractions``).
+    A part learned with its patch at ``top`` while the object's centre lay at ``centre`` votes, where it responds at
+    ``u``, for the centre ``u + (centre − top)``. That displacement is kept as a whole number of cells (``shifts``)
+    and the rest (``fractions``).
     """
 
     size: Size

@@ -1,8 +1,8 @@
 """One-versus-all ridge classifiers for all patches at once (paper, section 3.1 and supplement 7.3–7.4).
 
-With one patch descriptor per row of D, the classifier of patch i is column i of ``C = Dᵀ (D Dᵀ + λ I)⁻¹``. Everything here needs
-only the Gram matrix ``G = D Dᵀ``: the columns of ``A = (G + λ I)⁻¹`` are the classifiers' coordinates over the patches, ``C = Dᵀ A``,
-and ``G A`` holds the response of every classifier (column) on every patch (row).
+With one patch descriptor per row of D, the classifier of patch i is column i of ``C = Dᵀ (D Dᵀ + λ I)⁻¹``. Everything
+here needs only the Gram matrix ``G = D Dᵀ``: the columns of ``A = (G + λ I)⁻¹`` are the classifiers' coordinates over
+the patches, ``C = Dᵀ A``, and ``G A`` holds the response of every classifier (column) on every patch (row).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def dual_coefficients(gram: Tensor, ridge: float) -> Tensor:
 
 
 def rescale_to_own_patch(gram: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor]:
-    """Scale each classifier to respond 1 on its own patch ("re-scaled to obtain values close to 1 for the positive samples").
+    """Scale each classifier to respond 1 on its own patch ("re-scaled to obtain values close to 1 for the positive
+    samples").
 
     Gives the scaled coefficients and the scaled responses ``G A``, [n, n]: column i is classifier i on all patches.
     """

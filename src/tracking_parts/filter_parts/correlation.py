@@ -1,7 +1,8 @@
 """Inner products between patches of two maps, for all patches at once (DESIGN, "fast, exact mathematics").
 
-``<patch p of X, patch q of Y>`` is the sum of ``K[p + δ, q + δ]`` over the cells δ of a patch, where ``K`` holds the inner products of
-single cells: one matrix product, then sums along displacements. The data matrix D of patch descriptors is never formed.
+``<patch p of X, patch q of Y>`` is the sum of ``K[p + δ, q + δ]`` over the cells δ of a patch, where ``K`` holds the
+inner products of single cells: one matrix product, then sums along displacements. The data matrix D of patch
+descriptors is never formed.
 """
 
 from __future__ import annotations

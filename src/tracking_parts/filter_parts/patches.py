@@ -1,6 +1,7 @@
 """Where patches lie (paper, section 3.1): positives on a dense grid in the box, hard negatives where edges are dense.
 
-A patch is given by the row and column of its top-left cell and by its size (rows, columns), all in whole cells of the map.
+A patch is given by the row and column of its top-left cell and by its size (rows, columns), all in whole cells of the
+map.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ def part_sizes_in_cells(sizes: tuple[int, ...], box_in_map: Box, cells: int) -> 
 
 
 def positive_tops(box_in_map: Box, size: Size, stride: int, cells: int, min_inside: float) -> Tops:
-    """Patches centred on the grid points of the box (as nearly as whole cells allow) that lie inside it at least by ``min_inside``.
+    """Patches centred on the grid points of the box (as nearly as whole cells allow) that lie inside it at least by
+    ``min_inside``.
 
-    The grid contains the cell nearest to the box's centre; where no patch lies inside far enough, the central one is given,
-    so that every size has at least one part.
+    The grid contains the cell nearest to the box's centre; where no patch lies inside far enough, the central one is
+    given, so that every size has at least one part.
     """
     rows, columns = size
     centre_x, centre_y = box_in_map.centre
