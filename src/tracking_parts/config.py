@@ -115,6 +115,9 @@ class TrackerConfig:
 
     # --- decision (section 3, tracking by co-occurrences of part votes)
     alpha: float = _setting(0.6, "α: weight of F_t; 1 is FilterParts only, 0 is ConvNetPart only", low=0, high=1)
+    loudness_rate: float = _setting(
+        0.1, "rate of the running peak heights that put F_t and C_t on one scale; 0: each frame's own", low=0, high=1
+    )
     mask_width: float = _setting(0.8, "decay length of the mask M_c, in object sizes", low=0.01)
     mask_power: float = _setting(1.0, "1: exponential decay of M_c; 2: Gaussian", low=0.1, high=10)
     mask_floor: float = _setting(0.0, "M_c never falls below this", low=0, high=1)

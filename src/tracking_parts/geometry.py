@@ -103,8 +103,7 @@ class CropWindow:
 
     @classmethod
     def around(cls, centre_in_image: Point, side: float, size: int, stride: int) -> CropWindow:
-        """The window of about the given side that puts a point of the image nearest to the centre of its middle
-        cell."""
+        """The window of about the given side with a point of the image nearest to the centre of its middle cell."""
         whole_side = max(2, round(side))
         middle_in_image = (size // stride // 2 + 0.5) * stride * whole_side / size
         left = round(centre_in_image[0] - middle_in_image)

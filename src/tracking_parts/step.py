@@ -17,38 +17,45 @@ from tracking_parts.voting import Decision, peak
 
 
 @dataclass(frozen=True)
-class Step:
-    """What the tracker saw, heard, decided and learned; on the first frame nobody voted."""
+class Reading:
+    """What the tracker saw in one frame, what the parts said, and what was decided; on the first frame nobody votes."""
 
     view: View
-    votes: PartVotes | None
-    convnet_map: Tensor | None
-    decision: Decision
+    votes: PartVotes | None  # F_t and each part's own vote
+    convnet_map: Tensor | None  # C_t
+    decision: Decision  # P_t
+    agreed: NDArray[np.bool_]  # which parts agreed with the decision
     evidence: Evidence
-    agreed: NDArray[np.bool_]
-    highly_confident: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """A reading, the answer that came of it, and what was learned afterwards."""
+
+    reading: Reading
     result: Result
+    highly_confident: bool
     events: tuple[str, ...]
 
 
 def build_trace(frame_index: int, step: Step) -> FrameTrace:
     """A read-only picture of one frame's work."""
-    shape = tuple(step.view.features.shape[1:])
-    nothing = np.zeros(shape, np.float32)
-    votes = step.votes
+    reading = step.reading
+    votes, convnet_map = reading.votes, reading.convnet_map
+    nothing = np.zeros(tuple(reading.view.features.shape[1:]), np.float32)
     return FrameTrace(
         frame_index=frame_index,
         result=step.result,
-        window=step.view.window,
-        crop=step.view.crop,
+        window=reading.view.window,
+        crop=reading.view.crop,
         filter_votes=nothing if votes is None else votes.vote_map.cpu().numpy(),
-        convnet_votes=nothing if step.convnet_map is None else step.convnet_map.cpu().numpy(),
-        combined_votes=step.decision.vote_map.cpu().numpy(),
-        filter_centre=step.decision.centre if votes is None else peak(votes.vote_map),
-        convnet_centre=step.decision.centre if step.convnet_map is None else peak(step.convnet_map),
-        centre=step.decision.centre,
-        pathway_distance=step.evidence.pathway_distance,
-        part_agreement=step.evidence.part_agreement,
+        convnet_votes=nothing if convnet_map is None else convnet_map.cpu().numpy(),
+        combined_votes=reading.decision.vote_map.cpu().numpy(),
+        filter_centre=reading.decision.centre if votes is None else peak(votes.vote_map),
+        convnet_centre=reading.decision.centre if convnet_map is None else peak(convnet_map),
+        centre=reading.decision.centre,
+        pathway_distance=reading.evidence.pathway_distance,
+        part_agreement=reading.evidence.part_agreement,
         highly_confident=step.highly_confident,
         parts=PartsTrace.empty()
         if votes is None
@@ -59,7 +66,7 @@ def build_trace(frame_index: int, step: Step) -> FrameTrace:
             roles=votes.roles,
             votes=votes.positions,
             strengths=votes.strengths,
-            agreed=step.agreed,
+            agreed=reading.agreed,
         ),
         events=step.events,
     )

@@ -12,6 +12,7 @@ from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUp
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import CropWindow, Point
+from tracking_parts.voting import Loudness
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Target:
     first_side: float = 0.0  # of the crop, in image pixels, at scale 1
     frame_index: int = 0
     convnet_votes: bool = False  # true after its first training
+    loudness: Loudness = field(default_factory=Loudness)
     monitor: StateMonitor = field(default_factory=StateMonitor)
     frames_since_learning: int = 0
 

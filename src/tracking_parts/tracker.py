@@ -20,13 +20,13 @@ from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUp
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError, StateFileError
 from tracking_parts.features import FeatureExtractor, Projection, vgg_layer
 from tracking_parts.filter_parts.patches import edge_density
-from tracking_parts.filter_parts.society import FilterParts, PartVotes
+from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.frames import Frame, as_bgr, as_box, cut_crop
 from tracking_parts.geometry import Box, CropWindow, Point
 from tracking_parts.io.weights import load_weights
 from tracking_parts.result import Result, State
 from tracking_parts.roles import Role
-from tracking_parts.step import Step, build_trace
+from tracking_parts.step import Reading, Step, build_trace
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker_state import TrackerState, pack_target, restore_target, unpack_projections, unpack_shape
@@ -72,20 +72,20 @@ class Tracker:
         image = self._next_image(frame, target)
         view = self._look(image, target)
 
-        filter_votes = target.parts.vote(view.features)  # F_t
+        votes = target.parts.vote(view.features)  # F_t
         convnet_map = target.convnet.vote(view) if target.convnet_votes else None  # C_t
-        decision = combine(filter_votes.vote_map, convnet_map, self.config.alpha, self._mask(view, target))  # P_t
-        agreed = filter_votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(filter_votes, convnet_map, decision, agreed)
+        mask = self._mask(view, target)  # M_c
+        decision = combine(votes.vote_map, convnet_map, self.config.alpha, mask, target.loudness)  # P_t
+        agreed = votes.agreement(decision.centre, self.config.agreement_radius)
+        evidence = gather_evidence(votes, convnet_map, decision, agreed)
+        reading = Reading(view, votes, convnet_map, decision, agreed, evidence)
+
         certainty = confidence(evidence, self.config)
         target.monitor = target.monitor.after(certainty, self.config)
-        self._move(target, view, decision, filter_votes, agreed, evidence)
-
+        self._move(target, reading)
         result = self._result(target, certainty)
-        highly_confident, events = self._learn(target, view, decision, agreed, evidence)
-        self._last = Step(
-            view, filter_votes, convnet_map, decision, evidence, agreed, highly_confident, result, tuple(events)
-        )
+        highly_confident, events = self._learn(target, reading)
+        self._last = Step(reading, result, highly_confident, tuple(events))
         return result
 
     @property
@@ -184,7 +184,8 @@ class Tracker:
         box_in_map = view.window.box_in_map(target.shape.box(target.centre))
         count = target.parts.learn(view.features, self._edges(view), box_in_map, Role.RELIABLE)
         events = [f"learned {count} parts"]
-        self._teach_first(target, view, box_in_map.centre, events)
+        size = target.object_in_map(view.window)
+        target.memory.add_first(target.convnet.sample(view, box_in_map.centre, size, 0))
         if self.config.augment:
             self._teach_augmented(target, view, box_in_map.centre)
         self._train_first(target, events)
@@ -192,18 +193,14 @@ class Tracker:
         nothing = torch.zeros(view.features.shape[1:])
         evidence = Evidence(1.0, math.nan, 1.0, math.nan)
         decision = Decision(nothing, box_in_map.centre)
-        self._last = Step(view, None, None, decision, evidence, np.zeros(0, bool), False, result, tuple(events))
+        reading = Reading(view, None, None, decision, np.zeros(0, bool), evidence)
+        self._last = Step(reading, result, False, tuple(events))
         return result
 
     def _teach_augmented(self, target: Target, view: View, centre: Point) -> None:
         for crop in augment(view.crop, view.window.crop_from_map(centre)):
             varied = self._view(view.frame, view.window, crop, target)
             target.memory.first.append(target.convnet.sample(varied, centre, target.object_in_map(view.window), 0))
-
-    def _teach_first(self, target: Target, view: View, centre: Point, events: list[str]) -> None:
-        target.memory.add_first(
-            target.convnet.sample(view, centre, target.object_in_map(view.window), target.frame_index)
-        )
 
     def _train_first(self, target: Target, events: list[str]) -> None:
         """The first training, once all first frames are there; from then on the ConvNetPart votes."""
@@ -246,34 +243,24 @@ class Tracker:
         cells = self.config.mask_width * math.sqrt(width * height)
         return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor).to(self.device)
 
-    def _move(
-        self,
-        target: Target,
-        view: View,
-        decision: Decision,
-        votes: PartVotes,
-        agreed: NDArray[np.bool_],
-        evidence: Evidence,
-    ) -> None:
+    def _move(self, target: Target, reading: Reading) -> None:
         """The next centre l_{t+1}, and the box from the parts that agreed."""
         height, width = target.frame_shape[:2]
-        x, y = view.window.image_from_map(decision.centre)
+        x, y = reading.view.window.image_from_map(reading.decision.centre)
         target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
-        if target.monitor.state is not State.TRACKING or evidence.part_agreement < self.config.min_box_agreement:
-            return
-        chosen = agreed & votes.voting
-        expected = votes.offsets[chosen]
-        actual = expected + votes.positions[chosen] - np.array(decision.centre, dtype=np.float32)
-        target.shape = target.shape.moved_by(fit_linear(expected, actual, self.config.box_model), self.config)
+        enough = reading.evidence.part_agreement >= self.config.min_box_agreement
+        if target.monitor.state is State.TRACKING and enough and reading.votes is not None:
+            chosen = reading.agreed & reading.votes.voting
+            expected = reading.votes.offsets[chosen]
+            actual = expected + reading.votes.positions[chosen] - np.array(reading.decision.centre, dtype=np.float32)
+            target.shape = target.shape.moved_by(fit_linear(expected, actual, self.config.box_model), self.config)
 
     def _result(self, target: Target, certainty: float) -> Result:
         polygon = target.shape.polygon(target.centre)
         return Result(Box.around(polygon), polygon, certainty, target.monitor.state)
 
     # ------------------------------------------------------------------ learning, after the answer
-    def _learn(
-        self, target: Target, view: View, decision: Decision, agreed: NDArray[np.bool_], evidence: Evidence
-    ) -> tuple[bool, list[str]]:
+    def _learn(self, target: Target, reading: Reading) -> tuple[bool, list[str]]:
         """Roles, new candidates, confident frames and the ConvNetPart; nothing is learned while uncertain."""
         events: list[str] = []
         target.convnet, news = target.updates.collect(target.convnet)
@@ -281,29 +268,43 @@ class Tracker:
             events.append(news)
         if target.monitor.state is not State.TRACKING:
             return False, events
-        target.parts.observe(agreed)
-        highly_confident = target.convnet_votes and target.rule.judge(evidence.pathway_distance)
-        if not target.memory.has_all_first:
-            self._teach_first(target, view, decision.centre, events)
-            self._train_first(target, events)
-        else:
-            sample = target.convnet.sample(view, decision.centre, target.object_in_map(view.window), target.frame_index)
-            target.memory.add(sample, highly_confident)
+        target.parts.observe(reading.agreed)
+        highly_confident = target.convnet_votes and self._judge(target, reading.evidence)
+        self._keep_sample(target, reading, highly_confident, events)
         target.frames_since_learning += 1
         if target.frames_since_learning >= self.config.u:
             target.frames_since_learning = 0
-            self._update_parts(target, view, decision, events)
+            self._update_parts(target, reading, events)
             self._update_convnet(target, events)
         return highly_confident, events
 
-    def _update_parts(self, target: Target, view: View, decision: Decision, events: list[str]) -> None:
+    def _judge(self, target: Target, evidence: Evidence) -> bool:
+        """Is this a highly confident frame? If so, it also tells how loud the pathways are when they are right."""
+        highly_confident = target.rule.judge(evidence.pathway_distance)
+        if highly_confident and self.config.loudness_rate > 0:
+            target.loudness = target.loudness.after(
+                evidence.filter_strength, evidence.convnet_strength, self.config.loudness_rate
+            )
+        return highly_confident
+
+    def _keep_sample(self, target: Target, reading: Reading, highly_confident: bool, events: list[str]) -> None:
+        """Keep what the ConvNetPart may learn from: the first frames always, later ones with their verdict."""
+        size = target.object_in_map(reading.view.window)
+        sample = target.convnet.sample(reading.view, reading.decision.centre, size, target.frame_index)
+        if target.memory.has_all_first:
+            target.memory.add(sample, highly_confident)
+        else:
+            target.memory.add_first(sample)
+            self._train_first(target, events)
+
+    def _update_parts(self, target: Target, reading: Reading, events: list[str]) -> None:
         """Every U frames: test the roles, then learn new candidates on this frame."""
         if self.config.roles == "all":
             promoted, removed = target.parts.test_roles()
             events.append(f"promoted {promoted} parts, removed {removed}")
         if self.config.new_parts:
-            width, height = target.object_in_map(view.window)
-            box_in_map = Box.from_centre(decision.centre, width, height)
+            view = reading.view
+            box_in_map = Box.from_centre(reading.decision.centre, *target.object_in_map(view.window))
             role = Role.CANDIDATE if self.config.roles == "all" else Role.RELIABLE
             count = target.parts.learn(view.features, self._edges(view), box_in_map, role)
             events.append(f"added {count} {'candidates' if role is Role.CANDIDATE else 'voting parts'}")

@@ -26,6 +26,7 @@ from tracking_parts.features import Projection
 from tracking_parts.filter_parts.bank import PartBank
 from tracking_parts.result import State
 from tracking_parts.target import Target
+from tracking_parts.voting import Loudness
 
 FORMAT = "tracking-parts state 1"
 _PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning")
@@ -81,6 +82,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "frame_shape": list(target.frame_shape),
         "centre": list(target.centre),
         "shape": pack_shape(target.shape),
+        "loudness": [target.loudness.filters, target.loudness.convnet],
         "monitor": [target.monitor.state.value, target.monitor.missing_for],
         "projections": {tap: _pack_projection(tap, p, tensors) for tap, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
@@ -97,6 +99,7 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     for name in _PLAIN:
         setattr(target, name, type(getattr(target, name))(values[name]))
     target.centre = (float(values["centre"][0]), float(values["centre"][1]))
+    target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
     target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
     target.parts.restore(_unpack_banks(values["banks"], tensors, device), int(values["next_id"]))
     if isinstance(target.rule, BestShare):

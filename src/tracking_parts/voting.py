@@ -21,16 +21,32 @@ class Decision:
     centre: Point  # (x, y) in cells, to a fraction of one
 
 
-def combine(filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: Tensor) -> Decision:
+@dataclass(frozen=True)
+class Loudness:
+    """How high each pathway's map usually peaks: running means over the frames in which they agreed."""
+
+    filters: float = 0.0
+    convnet: float = 0.0
+
+    def after(self, filter_peak: float, convnet_peak: float, rate: float) -> Loudness:
+        """One more frame of agreement; the first one sets the level."""
+        if self.filters == 0.0:
+            return Loudness(filter_peak, convnet_peak)
+        return Loudness((1 - rate) * self.filters + rate * filter_peak, (1 - rate) * self.convnet + rate * convnet_peak)
+
+
+def combine(
+    filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: Tensor, usual: Loudness
+) -> Decision:
     """The final object centre map and its peak. ``convnet_votes`` is None while the ConvNetPart does not vote.
 
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
     stamp. Each is divided by its own maximum first, so that α weighs how the pathways rank places, not how loud they
     are.
     """
-    votes = peak_to_one(filter_votes)
+    votes = peak_to_one(filter_votes, usual.filters)
     if convnet_votes is not None:
-        votes = alpha * votes + (1 - alpha) * peak_to_one(convnet_votes)
+        votes = alpha * votes + (1 - alpha) * peak_to_one(convnet_votes, usual.convnet)
     masked = votes.clamp_min(0) * mask
     return Decision(masked, peak(masked))
 
@@ -43,10 +59,10 @@ def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power:
     return floor + (1 - floor) * torch.exp(-((distance / width) ** power))
 
 
-def peak_to_one(votes: Tensor) -> Tensor:
-    """The map divided by its maximum; a map without a positive value stays as it is."""
-    top = votes.max()
-    return votes / top if float(top) > 1e-9 else votes
+def peak_to_one(votes: Tensor, usual: float = 0.0) -> Tensor:
+    """The map divided by its maximum, or by the usual one if that is higher; without a positive value it stays."""
+    top = max(float(votes.max()), usual)
+    return votes / top if top > 1e-9 else votes
 
 
 def peak(votes: Tensor) -> Point:
@@ -79,8 +95,7 @@ def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
 
 
 def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:
-    """Move a map by a part of a cell, (x, y) within ± 1, by linear interpolation: what was at u is then at u +
-    fraction."""
+    """Move a map by part of a cell, (x, y) within ± 1, linearly: what was at u is then at u + fraction."""
     moved = votes
     for axis, amount in ((1, fraction[0]), (0, fraction[1])):
         if amount != 0.0:

@@ -44,8 +44,7 @@ class ConvNet(nn.Module):
 
 
 def circle_stamp(shape: tuple[int, int], centre: Point, radius: float) -> Tensor:
-    """The target: 1 inside a circle around the centre, 0 outside, with an edge one cell wide; (x, y) and radius in
-    cells."""
+    """The target: 1 inside a circle around the centre, 0 outside, its edge one cell wide; in cells."""
     rows = torch.arange(shape[0], dtype=torch.float32) - centre[1]
     columns = torch.arange(shape[1], dtype=torch.float32) - centre[0]
     distance = torch.hypot(rows[:, None], columns[None, :])

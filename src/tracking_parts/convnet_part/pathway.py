@@ -40,8 +40,7 @@ class View:
         return (size_in_map[0] * ratio, size_in_map[1] * ratio)
 
     def on_shared_grid(self, centre_map: Tensor) -> Tensor:
-        """A map over the ConvNetPart's cells as a map over the shared cells: both cover the crop, so cells' edges
-        align."""
+        """A map over the ConvNetPart's cells as one over the shared cells; both cover the crop, so edges align."""
         if centre_map.shape == self.features.shape[1:]:
             return centre_map
         shape = (self.features.shape[1], self.features.shape[2])

@@ -31,8 +31,7 @@ class SequentialUpdates:
 
 
 class BackgroundUpdates:
-    """Training on a copy while tracking goes on; the copy is swapped in whole when done. A fault never stops
-    tracking."""
+    """Training on a copy, swapped in whole when done, while tracking goes on; a fault never stops tracking."""
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stp-training")

@@ -67,8 +67,7 @@ class FilterParts:
         self._next_id = next_id
 
     def vote(self, features: Tensor) -> PartVotes:
-        """F_t: activation maps shifted by the parts' displacements, averaged over the voting parts, lightly
-        smoothed."""
+        """F_t: activation maps shifted by the parts' displacements, averaged over voting parts, smoothed."""
         height, width = features.shape[1:]
         total = torch.zeros(height, width, device=features.device)
         positions, strengths = [], []
