@@ -18,7 +18,16 @@ from tracking_parts.features import VGG_LAYERS
 
 Weights = dict[str, Tensor]
 
-SMALL: dict[str, Any] = {"crop_size": 64, "n_negatives": 60, "channels": 32, "convnet_channels": 16}
+# A quarter of the pixels of the real profiles, and the object as large in it as in those.
+SMALL: dict[str, Any] = {
+    "crop_size": 64,
+    "search_factor": 2.5,
+    "tap": "conv3_1",
+    "convnet_tap": "conv3_3",
+    "channels": 32,
+    "convnet_channels": 16,
+    "n_negatives": 60,
+}
 
 
 @lru_cache(maxsize=1)

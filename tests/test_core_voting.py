@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tracking_parts.voting import (
+    Decision,
+    Loudness,
     combine,
     peak,
     peak_to_one,
@@ -21,12 +23,18 @@ from tracking_parts.voting import (
 )
 
 ONES = torch.ones(16, 16)
+UNKNOWN = Loudness()
 
 
 def bump(centre: tuple[float, float], sigma: float = 1.5, shape: tuple[int, int] = (16, 16)) -> Tensor:
     rows = torch.arange(shape[0]) - centre[1]
     columns = torch.arange(shape[1]) - centre[0]
     return torch.exp(-0.5 * (rows[:, None] ** 2 + columns[None, :] ** 2) / sigma**2)
+
+
+def decide(filters: Tensor, convnet: Tensor | None, alpha: float, mask: Tensor, usual: Loudness = UNKNOWN) -> Decision:
+    """Combine as on the first frames: nothing is known yet about how loud the pathways usually are."""
+    return combine(filters, convnet, alpha, mask, usual)
 
 
 INNER = st.tuples(st.floats(3, 12), st.floats(3, 12))
@@ -74,14 +82,29 @@ def test_pathways_are_put_on_one_scale() -> None:
     filters, convnet = bump((4, 4)), bump((11, 11))
     for alpha, expected in ((0.8, (4, 4)), (0.2, (11, 11)), (1.0, (4, 4)), (0.0, (11, 11))):
         for loud in (1e-3, 1.0, 1e3):
-            decision = combine(filters, loud * convnet, alpha, ONES)
+            decision = decide(filters, loud * convnet, alpha, ONES)
             assert decision.centre == pytest.approx(expected, abs=0.1)
             wanted = alpha * filters / filters.max() + (1 - alpha) * convnet / convnet.max()
             assert torch.allclose(decision.vote_map, wanted, atol=1e-5)
 
 
+def test_a_pathway_quieter_than_usual_counts_less() -> None:
+    """Where a pathway has a usual height, a faint peak of it does not drown the other one."""
+    filters, convnet = bump((4, 4)), 0.1 * bump((11, 11))
+    usual = Loudness(1.0, 1.0)
+    assert decide(filters, convnet, 0.4, ONES).centre == pytest.approx((11, 11), abs=0.1)
+    assert decide(filters, convnet, 0.4, ONES, usual).centre == pytest.approx((4, 4), abs=0.1)
+
+
+def test_loudness_is_a_running_mean() -> None:
+    usual = UNKNOWN.after(0.8, 0.4, 0.1)
+    assert (usual.filters, usual.convnet) == (0.8, 0.4)
+    later = usual.after(0.6, 0.6, 0.1)
+    assert (later.filters, later.convnet) == pytest.approx((0.78, 0.42))
+
+
 def test_filter_parts_lead_alone_while_the_convnet_does_not_vote() -> None:
-    decision = combine(bump((5.3, 6.0)), None, 0.6, ONES)
+    decision = decide(bump((5.3, 6.0)), None, 0.6, ONES)
     assert decision.centre == pytest.approx((5.3, 6.0), abs=0.1)
     assert float(decision.vote_map.max()) == pytest.approx(1.0)
 
@@ -89,18 +112,18 @@ def test_filter_parts_lead_alone_while_the_convnet_does_not_vote() -> None:
 def test_mask_multiplies_the_votes() -> None:
     votes = torch.maximum(bump((3, 8)), 0.9 * bump((12, 8)))
     mask = uncertainty_mask((16, 16), (12, 8), 3.0, 1.0, 0.0)
-    assert combine(votes, None, 1.0, ONES).centre == pytest.approx((3, 8), abs=0.1)
-    decision = combine(votes, None, 1.0, mask)
+    assert decide(votes, None, 1.0, ONES).centre == pytest.approx((3, 8), abs=0.1)
+    decision = decide(votes, None, 1.0, mask)
     assert decision.centre == pytest.approx((12, 8), abs=0.2)
     assert torch.allclose(decision.vote_map, votes / votes.max() * mask, atol=1e-6)
-    assert float(combine(votes - 0.5, None, 1.0, mask).vote_map.min()) >= 0
+    assert float(decide(votes - 0.5, None, 1.0, mask).vote_map.min()) >= 0
 
 
 def test_without_any_positive_vote_the_object_stays() -> None:
     """No evidence for a move: the place where the mask is largest, which is the last centre, not a corner of the map."""
     mask = uncertainty_mask((16, 16), (8, 8), 3.0, 1.0, 0.0)
     for votes in (torch.zeros(16, 16), torch.full((16, 16), -0.2)):
-        assert combine(votes, None, 1.0, mask).centre == pytest.approx((8, 8), abs=0.5)
+        assert decide(votes, None, 1.0, mask).centre == pytest.approx((8, 8), abs=0.5)
 
 
 @given(INNER, st.floats(0.5, 10), st.sampled_from([1.0, 2.0]), st.sampled_from([0.0, 0.2]))
@@ -146,6 +169,7 @@ def test_shift_by_a_whole_cell_and_by_nothing() -> None:
 
 @given(INNER, st.floats(0.3, 1.0))
 def test_smoothing_keeps_sum_and_place(centre: tuple[float, float], sigma: float) -> None:
+    centre = (centre[0] + 4, centre[1] + 4)  # clear of the border
     votes = bump(centre, 0.7, (24, 24))
     smoothed = smooth(votes, sigma)
     assert float(smoothed.sum()) == pytest.approx(float(votes.sum()), rel=1e-3)

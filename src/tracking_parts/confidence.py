@@ -12,42 +12,52 @@ from torch import Tensor
 from tracking_parts.config import TrackerConfig
 from tracking_parts.filter_parts.society import PartVotes
 from tracking_parts.result import State
-from tracking_parts.voting import Decision, peak
+from tracking_parts.voting import Decision, Loudness, peak
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one frame says about the decision."""
+    """What one frame says about the decision. C_t counts as agreeing while the ConvNetPart does not vote yet."""
 
     part_agreement: float  # share of voting parts whose vote fell near the chosen centre
     pathway_distance: float  # between the pathways' centres, in cells; nan while the ConvNetPart does not vote
-    filter_strength: float  # F_t at the chosen centre; 1 is the first frame's own response
-    convnet_strength: float  # C_t at the chosen centre; nan while the ConvNetPart does not vote
+    filter_strength: float  # F_t at the chosen centre, in units of its usual peak
+    convnet_strength: float  # C_t at the chosen centre; 1 is what it was taught
+    filter_peak: float  # maximum of F_t
+    convnet_peak: float  # maximum of C_t
 
 
 def gather_evidence(
-    votes: PartVotes, convnet_map: Tensor | None, decision: Decision, agreed: NDArray[np.bool_]
+    votes: PartVotes, convnet_map: Tensor | None, decision: Decision, agreed: NDArray[np.bool_], usual: Loudness
 ) -> Evidence:
     """How far parts and pathways agree on the decision."""
     voting = votes.voting
     share = float(agreed[voting].mean()) if voting.any() else 0.0
     column, row = round(decision.centre[0]), round(decision.centre[1])
-    strength = float(votes.vote_map[row, column])
+    filter_peak = float(votes.vote_map.max())
+    relative = float(votes.vote_map[row, column]) / usual.filters if usual.filters > 0 else 1.0
     if convnet_map is None:
-        return Evidence(share, math.nan, strength, math.nan)
-    filter_centre, convnet_centre = peak(votes.vote_map), peak(convnet_map)
-    distance = math.dist(filter_centre, convnet_centre)
-    return Evidence(share, distance, strength, float(convnet_map[row, column]))
+        return Evidence(share, math.nan, relative, 1.0, filter_peak, 1.0)
+    distance = math.dist(peak(votes.vote_map), peak(convnet_map))
+    strength = float(convnet_map[row, column])
+    return Evidence(share, distance, relative, strength, filter_peak, float(convnet_map.max()))
 
 
 def confidence(evidence: Evidence, config: TrackerConfig) -> float:
     """Agreement of parts and of pathways in [0, 1]: a logistic of the evidence (weights: docs/decisions.md)."""
-    bias, agreement, distance, filters, convnet = config.confidence_weights
-    total = bias + agreement * evidence.part_agreement + filters * evidence.filter_strength
-    if not math.isnan(evidence.pathway_distance):
-        total += distance * min(evidence.pathway_distance / 4.0, 2.0)
-        total += convnet * max(0.0, min(evidence.convnet_strength, 1.0))
+    distance = 0.0 if math.isnan(evidence.pathway_distance) else evidence.pathway_distance
+    terms = (
+        1.0,
+        evidence.part_agreement,
+        min(distance / FAR_APART, 1.0),
+        min(max(evidence.filter_strength, 0.0), 1.5),
+        min(max(evidence.convnet_strength, 0.0), 1.0),
+    )
+    total = sum(weight * term for weight, term in zip(config.confidence_weights, terms, strict=True))
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+FAR_APART = 6.0  # cells between the pathways' centres beyond which it no longer matters how far
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ BOX_MODELS = ("affine", "similarity", "scale", "fixed")
 CONVNETS = ("end_to_end", "frozen_trunk", "linear")
 CONFIDENT_RULES = ("best_share", "within_radius")
 ROLE_SCHEMES = ("all", "one")
+VOTE_SCALES = ("own", "usual")
 
 
 def _setting(
@@ -42,7 +43,7 @@ class TrackerConfig:
 
     # --- features (section 3, tracker structure)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
-    convnet_tap: str = _setting("conv3_3", "VGG layer that the ConvNetPart sees, or learns up to")
+    convnet_tap: str = _setting("conv4_3", "VGG layer that the ConvNetPart sees, or learns up to")
     channels: int = _setting(
         64, "principal channels kept for the parts, fitted on the first frame; 0: all, as they are", low=0, high=512
     )
@@ -82,19 +83,18 @@ class TrackerConfig:
     learning_rate: float = _setting(1e-5, "lr of Adam", low=0)
     epochs: int = _setting(10, "k: epochs per training", low=1)
     batch_size: int = _setting(8, "samples per step of Adam", low=1)
-    n_frames: int = _setting(20, "N: first frames, and last confident frames, that teach the ConvNetPart", low=1)
-    first_frames: int = _setting(20, "frames led by FilterParts alone before the ConvNetPart votes", low=0)
+    n_frames: int = _setting(30, "N: first frames, and last confident frames, that teach the ConvNetPart", low=1)
+    first_frames: int = _setting(0, "frames led by FilterParts alone before the ConvNetPart votes", low=0)
     shifts_per_frame: int = _setting(2, "randomly shifted pairs per training frame", low=1)
     max_shift: float = _setting(0.5, "largest random shift, in object sizes", low=0, high=2)
     stamp_radius: float = _setting(0.2, "radius of the circle stamped as target, in object sizes", low=0.01, high=1)
 
     # --- the linear form of the ConvNetPart (docs/decisions.md)
     supports: tuple[float, ...] = _setting((0.7, 2.0), "sides of the filters, in object sizes")
-    target_sigma: float = _setting(0.125, "width of the Gaussian target, in object sizes", low=0.01, high=2)
+    target_sigma: float = _setting(0.25, "width of the Gaussian target, in object sizes", low=0.01, high=2)
     head_ridge: float = _setting(0.05, "λ of the filter, in units of the mean energy of a cell", low=0)
     first_steps: int = _setting(40, "steps of conjugate gradient on the first frame", low=1)
     update_steps: int = _setting(5, "steps of conjugate gradient per update", low=1)
-    memory: int = _setting(40, "training frames kept", low=1)
     memory_rate: float = _setting(0.02, "weight of a new training frame", low=0, high=1)
     first_weight: float = _setting(0.3, "least share of the first frame in the weights", low=0, high=1)
     augment: bool = _setting(True, "flip, rotate, blur and scale the first frame")
@@ -104,7 +104,7 @@ class TrackerConfig:
         "hcf", "which frames teach the ConvNetPart; parallel is hcf in the background", UPDATE_STRATEGIES
     )
     confident_rule: str = _setting(
-        "best_share",
+        "within_radius",
         "best_share: the nearest share of past frames; within_radius: an absolute distance",
         CONFIDENT_RULES,
     )
@@ -114,13 +114,13 @@ class TrackerConfig:
     )
 
     # --- decision (section 3, tracking by co-occurrences of part votes)
-    alpha: float = _setting(0.6, "α: weight of F_t; 1 is FilterParts only, 0 is ConvNetPart only", low=0, high=1)
-    loudness_rate: float = _setting(
-        0.1, "rate of the running peak heights that put F_t and C_t on one scale; 0: each frame's own", low=0, high=1
+    alpha: float = _setting(0.5, "α: weight of F_t; 1 is FilterParts only, 0 is ConvNetPart only", low=0, high=1)
+    vote_scale: str = _setting(
+        "usual", "divide F_t and C_t by own: their maximum; usual: the larger of it and its running mean", VOTE_SCALES
     )
-    mask_width: float = _setting(0.8, "decay length of the mask M_c, in object sizes", low=0.01)
-    mask_power: float = _setting(1.0, "1: exponential decay of M_c; 2: Gaussian", low=0.1, high=10)
-    mask_floor: float = _setting(0.0, "M_c never falls below this", low=0, high=1)
+    mask_width: float = _setting(1.13, "decay length of the mask M_c, in object sizes", low=0.01)
+    mask_power: float = _setting(2.0, "1: exponential decay of M_c; 2: Gaussian", low=0.1, high=10)
+    mask_floor: float = _setting(0.2, "M_c never falls below this", low=0, high=1)
 
     # --- box (supplement 7.1)
     box_model: str = _setting("scale", "transformation fitted to the parts that agreed", BOX_MODELS)
@@ -132,10 +132,11 @@ class TrackerConfig:
     # --- confidence and state
     confidence_weights: tuple[float, ...] = _setting(
         (-3.0, 4.0, -2.0, 2.0, 2.0),
-        "logistic weights: bias, share of agreeing parts, distance of pathways / 4 cells, F_t and C_t at the centre",
+        "logistic weights: bias, share of agreeing parts, distance of the pathways, F_t and C_t at the centre",
     )
     uncertain_below: float = _setting(0.4, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.15, "confidence below which the target counts as missing", low=0, high=1)
+    freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     lost_after: int = _setting(8, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
@@ -224,31 +225,33 @@ def _value_from_text(name: str, text: str) -> Any:
 
 
 PROFILES: Mapping[str, Mapping[str, Any]] = {
+    # The best robustness that runs live on two CPU cores: the defaults above.
+    "default": {},
     # The paper as written. Where it is silent: docs/decisions.md.
     "paper": {
         "search_factor": 2.5,
         "crop_size": 256,
+        "convnet_tap": "conv3_3",
         "channels": 0,
+        "convnet_channels": 0,
         "cell_damping": 0.0,
         "part_sizes": (5, 17, 0),
         "grid_stride": 2,
         "n_negatives": 330,
         "convnet": "end_to_end",
-        "convnet_channels": 0,
+        "n_frames": 20,
+        "first_frames": 20,
+        "augment": False,
+        "confident_rule": "best_share",
+        "alpha": 0.6,
+        "vote_scale": "own",
+        "mask_width": 1.0,
+        "mask_power": 1.0,
+        "mask_floor": 0.0,
         "box_model": "affine",
         "box_damping": 1.0,
-        "augment": False,
+        "freeze_when_unsure": False,
     },
-    # The best robustness that runs live on two CPU cores; every departure is listed in docs/decisions.md.
-    "default": {
-        "convnet_tap": "conv4_3",
-        "target_sigma": 0.25,
-        "first_frames": 0,
-        "n_frames": 30,
-        "confident_rule": "within_radius",
-        "alpha": 0.5,
-        "mask_power": 2.0,
-    },
-    # No update of the second pathway, no new parts: for weak machines and many streams.
-    "fast": {"update": "none", "new_parts": False},
+    # Nothing is learned after the start, and a smaller crop: for weak machines and many streams.
+    "fast": {"crop_size": 96, "update": "none", "new_parts": False},
 }

@@ -30,7 +30,7 @@ from tracking_parts.step import Reading, Step, build_trace
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker_state import TrackerState, pack_target, restore_target, unpack_projections, unpack_shape
-from tracking_parts.voting import Decision, combine, uncertainty_mask
+from tracking_parts.voting import Decision, Loudness, combine, uncertainty_mask
 
 
 class Tracker:
@@ -75,9 +75,10 @@ class Tracker:
         votes = target.parts.vote(view.features)  # F_t
         convnet_map = target.convnet.vote(view) if target.convnet_votes else None  # C_t
         mask = self._mask(view, target)  # M_c
-        decision = combine(votes.vote_map, convnet_map, self.config.alpha, mask, target.loudness)  # P_t
+        usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
+        decision = combine(votes.vote_map, convnet_map, self.config.alpha, mask, usual)  # P_t
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(votes, convnet_map, decision, agreed)
+        evidence = gather_evidence(votes, convnet_map, decision, agreed, target.loudness)
         reading = Reading(view, votes, convnet_map, decision, agreed, evidence)
 
         certainty = confidence(evidence, self.config)
@@ -191,7 +192,7 @@ class Tracker:
         self._train_first(target, events)
         result = self._result(target, 1.0)
         nothing = torch.zeros(view.features.shape[1:])
-        evidence = Evidence(1.0, math.nan, 1.0, math.nan)
+        evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, 1.0)
         decision = Decision(nothing, box_in_map.centre)
         reading = Reading(view, None, None, decision, np.zeros(0, bool), evidence)
         self._last = Step(reading, result, False, tuple(events))
@@ -249,7 +250,7 @@ class Tracker:
         x, y = reading.view.window.image_from_map(reading.decision.centre)
         target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
         enough = reading.evidence.part_agreement >= self.config.min_box_agreement
-        if target.monitor.state is State.TRACKING and enough and reading.votes is not None:
+        if self._may_learn(target) and enough and reading.votes is not None:
             chosen = reading.agreed & reading.votes.voting
             expected = reading.votes.offsets[chosen]
             actual = expected + reading.votes.positions[chosen] - np.array(reading.decision.centre, dtype=np.float32)
@@ -266,7 +267,7 @@ class Tracker:
         target.convnet, news = target.updates.collect(target.convnet)
         if news:
             events.append(news)
-        if target.monitor.state is not State.TRACKING:
+        if not self._may_learn(target):
             return False, events
         target.parts.observe(reading.agreed)
         highly_confident = target.convnet_votes and self._judge(target, reading.evidence)
@@ -278,13 +279,14 @@ class Tracker:
             self._update_convnet(target, events)
         return highly_confident, events
 
+    def _may_learn(self, target: Target) -> bool:
+        return target.monitor.state is State.TRACKING or not self.config.freeze_when_unsure
+
     def _judge(self, target: Target, evidence: Evidence) -> bool:
         """Is this a highly confident frame? If so, it also tells how loud the pathways are when they are right."""
         highly_confident = target.rule.judge(evidence.pathway_distance)
-        if highly_confident and self.config.loudness_rate > 0:
-            target.loudness = target.loudness.after(
-                evidence.filter_strength, evidence.convnet_strength, self.config.loudness_rate
-            )
+        if highly_confident:
+            target.loudness = target.loudness.after(evidence.filter_peak, evidence.convnet_peak)
         return highly_confident
 
     def _keep_sample(self, target: Target, reading: Reading, highly_confident: bool, events: list[str]) -> None:

@@ -28,11 +28,17 @@ class Loudness:
     filters: float = 0.0
     convnet: float = 0.0
 
-    def after(self, filter_peak: float, convnet_peak: float, rate: float) -> Loudness:
+    def after(self, filter_peak: float, convnet_peak: float) -> Loudness:
         """One more frame of agreement; the first one sets the level."""
         if self.filters == 0.0:
             return Loudness(filter_peak, convnet_peak)
-        return Loudness((1 - rate) * self.filters + rate * filter_peak, (1 - rate) * self.convnet + rate * convnet_peak)
+        return Loudness(
+            self.filters + LOUDNESS_RATE * (filter_peak - self.filters),
+            self.convnet + LOUDNESS_RATE * (convnet_peak - self.convnet),
+        )
+
+
+LOUDNESS_RATE = 0.1  # remembers some ten frames of agreement
 
 
 def combine(
