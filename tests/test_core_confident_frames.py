@@ -131,22 +131,32 @@ def test_lottery_goes_on_from_its_saved_state() -> None:
 
 
 # ---------------------------------------------------------------------- confidence and state
-EVIDENCE = Evidence(part_agreement=0.8, pathway_distance=1.0, filter_strength=0.6, convnet_strength=0.7)
+def evidence(
+    part_agreement: float = 0.8, distance: float = 1.0, filter_strength: float = 0.6, convnet_strength: float = 0.7
+) -> Evidence:
+    return Evidence(
+        part_agreement=part_agreement,
+        pathway_distance=distance,
+        filter_strength=filter_strength,
+        convnet_strength=convnet_strength,
+        filter_peak=1.0,
+        convnet_peak=1.0,
+    )
 
 
 @given(st.floats(0, 1), st.floats(0, 100), st.floats(-5, 5), st.floats(-50, 50))
 def test_confidence_lies_in_the_unit_range(agreement: float, distance: float, filters: float, convnet: float) -> None:
-    assert 0 <= confidence(Evidence(agreement, distance, filters, convnet), small_config()) <= 1
+    assert 0 <= confidence(evidence(agreement, distance, filters, convnet), small_config()) <= 1
 
 
 def test_agreement_raises_confidence_and_distance_lowers_it() -> None:
     config = small_config()
-    base = confidence(EVIDENCE, config)
-    assert confidence(Evidence(0.2, 1.0, 0.6, 0.7), config) < base
-    assert confidence(Evidence(0.8, 5.0, 0.6, 0.7), config) < base
-    assert confidence(Evidence(0.8, 1.0, 0.1, 0.7), config) < base
-    assert confidence(Evidence(0.8, 1.0, 0.6, 0.1), config) < base
-    assert 0 < confidence(Evidence(0.8, math.nan, 0.6, math.nan), config) < 1
+    base = confidence(evidence(), config)
+    assert confidence(evidence(part_agreement=0.2), config) < base
+    assert confidence(evidence(distance=5.0), config) < base
+    assert confidence(evidence(filter_strength=0.1), config) < base
+    assert confidence(evidence(convnet_strength=0.1), config) < base
+    assert 0 < confidence(evidence(distance=math.nan), config) < 1  # the ConvNetPart does not vote yet
 
 
 def test_states_over_a_run_of_confidences() -> None:

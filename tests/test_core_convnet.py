@@ -73,9 +73,13 @@ def test_head_steps_the_channels_down_to_one_map(channels: int) -> None:
     assert head(torch.zeros(2, channels, 9, 7)).shape == (2, 9, 7)
 
 
-def test_centre_map_may_be_negative() -> None:
-    torch.manual_seed(0)
-    assert float(CentreHead(16)(torch.randn(1, 16, 12, 12)).min()) < 0
+def test_centre_map_is_not_rectified() -> None:
+    """A place can be worse than background; only the layers before the last are rectified."""
+    head = CentreHead(16)
+    last = [module for module in head.modules() if isinstance(module, nn.Conv2d)][-1]
+    assert last.bias is not None
+    nn.init.constant_(last.bias, -100.0)
+    assert float(head(torch.zeros(1, 16, 12, 12)).detach().max()) < -50
 
 
 # ---------------------------------------------------------------------- the linear form
@@ -148,7 +152,7 @@ def test_linear_pathway_learns_centres_between_cells() -> None:
 def test_more_steps_fit_better() -> None:
     frames = [training_frame(marked_features((12, 10)), (12.0, 10.0))]
     losses = []
-    for steps in (2, 10, 60):
+    for steps in (2, 8, 30):
         pathway = LinearPathway(small_config(first_steps=steps, head_ridge=1e-3), 8, CPU)
         losses.append(pathway.train(frames, [], is_first=True))
     assert losses == sorted(losses, reverse=True)
@@ -158,10 +162,10 @@ def test_an_update_takes_in_recent_frames() -> None:
     pathway, _ = trained()
     changed = smooth_features(500, 8, 24, 24)
     changed[:, 14:19, 4:9] = 2 * smooth_features(501, 8, 5, 5)
-    recent = [training_frame(changed, (6.0, 16.0), index) for index in range(1, 20)]
+    recent = [training_frame(changed, (6.0, 16.0), index) for index in range(1, 9)]
     first = [training_frame(marked_features((12, 10)), (12.0, 10.0))]
     before = float(pathway.vote(view_of(changed))[16, 6])
-    for _ in range(3):
+    for _ in range(2):
         pathway.train(first, recent, is_first=False)
     assert float(pathway.vote(view_of(changed))[16, 6]) > before + 0.1
     assert peak(pathway.vote(view_of(first[0].features))) == pytest.approx((12, 10), abs=0.5)  # type: ignore[arg-type]

@@ -97,10 +97,14 @@ def test_a_pathway_quieter_than_usual_counts_less() -> None:
 
 
 def test_loudness_is_a_running_mean() -> None:
-    usual = UNKNOWN.after(0.8, 0.4, 0.1)
+    usual = UNKNOWN.after(0.8, 0.4)
     assert (usual.filters, usual.convnet) == (0.8, 0.4)
-    later = usual.after(0.6, 0.6, 0.1)
-    assert (later.filters, later.convnet) == pytest.approx((0.78, 0.42))
+    later = usual.after(0.6, 0.6)
+    assert 0.6 < later.filters < 0.8
+    assert 0.4 < later.convnet < 0.6
+    for _ in range(200):
+        later = later.after(0.6, 0.6)
+    assert (later.filters, later.convnet) == pytest.approx((0.6, 0.6), abs=1e-3)
 
 
 def test_filter_parts_lead_alone_while_the_convnet_does_not_vote() -> None:
