@@ -17,7 +17,7 @@ from tracking_parts.voting import Decision, Loudness, peak
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one frame says about the decision. C_t counts as agreeing while the ConvNetPart does not vote yet."""
+    """What one frame says about the decision. While the ConvNetPart does not vote, F_t speaks for it."""
 
     part_agreement: float  # share of voting parts whose vote fell near the chosen centre
     pathway_distance: float  # between the pathways' centres, in cells; nan while the ConvNetPart does not vote
@@ -37,7 +37,7 @@ def gather_evidence(
     filter_peak = float(votes.vote_map.max())
     relative = float(votes.vote_map[row, column]) / usual.filters if usual.filters > 0 else 1.0
     if convnet_map is None:
-        return Evidence(share, math.nan, relative, 1.0, filter_peak, 1.0)
+        return Evidence(share, math.nan, relative, relative, filter_peak, 1.0)
     distance = math.dist(peak(votes.vote_map), peak(convnet_map))
     strength = float(convnet_map[row, column])
     return Evidence(share, distance, relative, strength, filter_peak, float(convnet_map.max()))

@@ -75,12 +75,13 @@ class ConfidentFrames:
         self._first_count = first_count
         self._random = np.random.default_rng(seed)
         self.first: list[TrainingFrame] = []
+        self.first_seen = 0  # variants of a frame do not count
         self.recent: deque[TrainingFrame] = deque(maxlen=recent_count)
         self._waiting: list[tuple[TrainingFrame, bool]] = []
 
     @property
     def has_all_first(self) -> bool:
-        return len(self.first) >= self._first_count
+        return self.first_seen >= self._first_count
 
     @property
     def waiting(self) -> Sequence[tuple[TrainingFrame, bool]]:
@@ -97,6 +98,11 @@ class ConfidentFrames:
 
     def add_first(self, frame: TrainingFrame) -> None:
         """One of the first frames: always kept."""
+        self.first.append(frame)
+        self.first_seen += 1
+
+    def add_variant(self, frame: TrainingFrame) -> None:
+        """A first frame as it might have looked: kept beside it."""
         self.first.append(frame)
 
     def add(self, frame: TrainingFrame, highly_confident: bool) -> None:

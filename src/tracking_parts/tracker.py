@@ -201,7 +201,7 @@ class Tracker:
     def _teach_augmented(self, target: Target, view: View, centre: Point) -> None:
         for crop in augment(view.crop, view.window.crop_from_map(centre)):
             varied = self._view(view.frame, view.window, crop, target)
-            target.memory.first.append(target.convnet.sample(varied, centre, target.object_in_map(view.window), 0))
+            target.memory.add_variant(target.convnet.sample(varied, centre, target.object_in_map(view.window), 0))
 
     def _train_first(self, target: Target, events: list[str]) -> None:
         """The first training, once all first frames are there; from then on the ConvNetPart votes."""
@@ -249,8 +249,8 @@ class Tracker:
         height, width = target.frame_shape[:2]
         x, y = reading.view.window.image_from_map(reading.decision.centre)
         target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
-        enough = reading.evidence.part_agreement >= self.config.min_box_agreement
-        if self._may_learn(target) and enough and reading.votes is not None:
+        enough = self._parts_agree(reading.evidence)
+        if self._may_learn(target, reading) and enough and reading.votes is not None:
             chosen = reading.agreed & reading.votes.voting
             expected = reading.votes.offsets[chosen]
             actual = expected + reading.votes.positions[chosen] - np.array(reading.decision.centre, dtype=np.float32)
@@ -267,10 +267,10 @@ class Tracker:
         target.convnet, news = target.updates.collect(target.convnet)
         if news:
             events.append(news)
-        if not self._may_learn(target):
+        if not self._may_learn(target, reading):
             return False, events
         target.parts.observe(reading.agreed)
-        highly_confident = target.convnet_votes and self._judge(target, reading.evidence)
+        highly_confident = self._judge(target, reading.evidence)
         self._keep_sample(target, reading, highly_confident, events)
         target.frames_since_learning += 1
         if target.frames_since_learning >= self.config.u:
@@ -279,15 +279,20 @@ class Tracker:
             self._update_convnet(target, events)
         return highly_confident, events
 
-    def _may_learn(self, target: Target) -> bool:
-        return target.monitor.state is State.TRACKING or not self.config.freeze_when_unsure
+    def _may_learn(self, target: Target, reading: Reading) -> bool:
+        """Not while unsure, nor from the wide view in which a lost object was found again."""
+        sure = target.monitor.state is State.TRACKING or not self.config.freeze_when_unsure
+        return sure and reading.view.window.size == self.config.crop_size
 
     def _judge(self, target: Target, evidence: Evidence) -> bool:
-        """Is this a highly confident frame? If so, it also tells how loud the pathways are when they are right."""
-        highly_confident = target.rule.judge(evidence.pathway_distance)
-        if highly_confident:
+        """Is this a highly confident frame? It then also tells how loud the pathways are when they are right."""
+        highly_confident = target.convnet_votes and target.rule.judge(evidence.pathway_distance)
+        if highly_confident or (not target.convnet_votes and self._parts_agree(evidence)):
             target.loudness = target.loudness.after(evidence.filter_peak, evidence.convnet_peak)
         return highly_confident
+
+    def _parts_agree(self, evidence: Evidence) -> bool:
+        return evidence.part_agreement >= self.config.min_box_agreement
 
     def _keep_sample(self, target: Target, reading: Reading, highly_confident: bool, events: list[str]) -> None:
         """Keep what the ConvNetPart may learn from: the first frames always, later ones with their verdict."""
@@ -323,5 +328,5 @@ class Tracker:
 
     def _require_target(self) -> Target:
         if self._target is None:
-            raise NotInitialisedError("update was called before init: give the tracker a frame and a box first")
+            raise NotInitialisedError("the tracker has no object yet: call init with a frame and a box before update")
         return self._target

@@ -153,6 +153,7 @@ def _pack_memory(memory: ConfidentFrames, tensors: dict[str, Tensor]) -> dict[st
     values: dict[str, Any] = {
         "confident": [confident for _, confident in memory.waiting],
         "random": memory.random_state,
+        "first_seen": memory.first_seen,
     }
     for group, frames in groups.items():
         values[group] = [[f.frame_index, list(f.centre_in_map), list(f.object_in_map)] for f in frames]
@@ -170,7 +171,8 @@ def _unpack_memory(
     """Fill an empty memory with saved frames."""
     frame_of = _frame_reader(values, tensors, device)
     for number in range(len(values["first"])):
-        memory.add_first(frame_of("first", number))
+        memory.add_variant(frame_of("first", number))
+    memory.first_seen = int(values["first_seen"])
     memory.recent.extend(frame_of("recent", number) for number in range(len(values["recent"])))
     for number, confident in enumerate(values["confident"]):
         memory.add(frame_of("waiting", number), bool(confident))
