@@ -130,7 +130,7 @@ def test_odd_boxes(box: tuple[float, ...]) -> None:
         assert_sane(tracker, Box(*box), sequence.size_wh)
 
 
-@pytest.mark.parametrize("side", [1e5, 1e6, 1e12])
+@pytest.mark.parametrize("side", [1e6, 1e12])
 def test_a_box_far_larger_than_the_frame(side: float) -> None:
     """Refused in words, or tracked in bounded memory; never a crash for want of it."""
     tracker = small_tracker()

@@ -131,13 +131,13 @@ class TrackerConfig:
 
     # --- confidence and state
     confidence_weights: tuple[float, ...] = _setting(
-        (-3.5, 1.5, -1.0, 0.7, 5.5),
+        (-0.65, 2.0, -3.0, 0.7, 4.0),
         "logistic weights: bias, share of agreeing parts, distance of the pathways, F_t and C_t at the centre",
     )
-    uncertain_below: float = _setting(0.25, "confidence below which the state is uncertain", low=0, high=1)
-    lost_below: float = _setting(0.12, "confidence below which the target counts as missing", low=0, high=1)
+    uncertain_below: float = _setting(0.3, "confidence below which the state is uncertain", low=0, high=1)
+    lost_below: float = _setting(0.17, "confidence below which the target counts as missing", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
-    lost_after: int = _setting(8, "frames in a row below it until the state is lost", low=1)
+    lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
     def __post_init__(self) -> None:
