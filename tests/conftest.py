@@ -24,10 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def limited_threads() -> None:
-    """Few threads: tests share small machines, and figures must not depend on the number of cores."""
-    threads = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
-    torch.set_num_threads(threads)
-    cv2.setNumThreads(threads)
+    """One thread: threads that wait for each other on a busy machine are slower than one, and figures are the same."""
+    torch.set_num_threads(1)
+    cv2.setNumThreads(1)
 
 
 @pytest.fixture(scope="session")

@@ -21,17 +21,14 @@ from tracking_parts.errors import ConfigError, WeightsError
 from tracking_parts.features import (
     IMAGENET_MEAN_RGB,
     IMAGENET_STD_RGB,
-    LAYER_NAMES,
-    VGG_LAYERS,
     FeatureExtractor,
     Projection,
-    VGGLayer,
     normalise_cells,
     rgb_batch,
-    vgg_layer,
 )
 from tracking_parts.geometry import CropWindow
 from tracking_parts.io.weights import load_weights
+from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, vgg_layer
 
 GOLDEN = Path(__file__).parent / "golden" / "features.json"
 CPU = torch.device("cpu")

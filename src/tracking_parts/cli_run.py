@@ -129,7 +129,7 @@ def _run(
     opened: list[OutputFiles] = []
 
     def open_sink(size_wh: tuple[int, int]) -> OutputFiles:
-        info = SequenceInfo(source.name, size_wh, source.fps, source.frame_count, request.outputs.label)
+        info = SequenceInfo(source.name, size_wh, source.fps, source.source_frame_count, request.outputs.label)
         opened.append(OutputFiles(request.outputs, info))
         return opened[-1]
 

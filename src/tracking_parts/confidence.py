@@ -17,14 +17,14 @@ from tracking_parts.voting import Decision, Loudness, peak
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one frame says about the decision. While the ConvNetPart does not vote, F_t speaks for it."""
+    """What one frame says about the decision. While the ConvNetPart does not vote, the parts speak for it."""
 
     part_agreement: float  # share of voting parts whose vote fell near the chosen centre
     pathway_distance: float  # between the pathways' centres, in cells; nan while the ConvNetPart does not vote
     filter_strength: float  # F_t at the chosen centre, in units of its usual peak
     convnet_strength: float  # C_t at the chosen centre; 1 is what it was taught
     filter_peak: float  # maximum of F_t
-    convnet_peak: float  # maximum of C_t
+    convnet_peak: float | None  # maximum of C_t; None while the ConvNetPart does not vote
 
 
 def gather_evidence(
@@ -37,7 +37,7 @@ def gather_evidence(
     filter_peak = float(votes.vote_map.max())
     relative = float(votes.vote_map[row, column]) / usual.filters if usual.filters > 0 else 1.0
     if convnet_map is None:
-        return Evidence(share, math.nan, relative, relative, filter_peak, 1.0)
+        return Evidence(share, math.nan, relative, relative, filter_peak, None)
     distance = math.dist(peak(votes.vote_map), peak(convnet_map))
     strength = float(convnet_map[row, column])
     return Evidence(share, distance, relative, strength, filter_peak, float(convnet_map.max()))
@@ -45,11 +45,14 @@ def gather_evidence(
 
 def confidence(evidence: Evidence, config: TrackerConfig) -> float:
     """Agreement of parts and of pathways in [0, 1]: a logistic of the evidence (weights: docs/decisions.md)."""
-    distance = 0.0 if math.isnan(evidence.pathway_distance) else evidence.pathway_distance
+    if math.isnan(evidence.pathway_distance):
+        apart = 1.0 - min(evidence.part_agreement / config.min_box_agreement, 1.0) if config.min_box_agreement else 0.0
+    else:
+        apart = min(evidence.pathway_distance / FAR_APART, 1.0)
     terms = (
         1.0,
         evidence.part_agreement,
-        min(distance / FAR_APART, 1.0),
+        apart,
         min(max(evidence.filter_strength, 0.0), 1.5),
         min(max(evidence.convnet_strength, 0.0), 1.0),
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracking_parts.errors import ConfigError
+from tracking_parts.vgg import vgg_layer
 
 UPDATE_STRATEGIES = ("hcf", "none", "full", "random", "parallel")
 BOX_MODELS = ("affine", "similarity", "scale", "fixed")
@@ -83,8 +84,10 @@ class TrackerConfig:
     learning_rate: float = _setting(1e-5, "lr of Adam", low=0)
     epochs: int = _setting(10, "k: epochs per training", low=1)
     batch_size: int = _setting(8, "samples per step of Adam", low=1)
-    n_frames: int = _setting(30, "N: first frames, and last confident frames, that teach the ConvNetPart", low=1)
-    first_frames: int = _setting(0, "frames led by FilterParts alone before the ConvNetPart votes", low=0)
+    n_frames: int = _setting(30, "N: last confident frames that teach the ConvNetPart", low=1)
+    first_frames: int = _setting(
+        0, "N: first frames, led by FilterParts alone, before the ConvNetPart votes; 0: only the first", low=0
+    )
     shifts_per_frame: int = _setting(2, "randomly shifted pairs per training frame", low=1)
     max_shift: float = _setting(0.5, "largest random shift, in object sizes", low=0, high=2)
     stamp_radius: float = _setting(0.2, "radius of the circle stamped as target, in object sizes", low=0.01, high=1)
@@ -137,6 +140,7 @@ class TrackerConfig:
     uncertain_below: float = _setting(0.3, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.17, "confidence below which the target counts as missing", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
+    hold_below: float = _setting(0.06, "confidence below which the centre stays where it was", low=0, high=1)
     lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
@@ -145,8 +149,13 @@ class TrackerConfig:
             _check(setting, getattr(self, setting.name))
         if self.crop_size % 8:
             raise ConfigError(f"crop_size = {self.crop_size} is not a multiple of 8")
-        if not self.part_sizes or any(size < 0 or size != int(size) for size in self.part_sizes):
-            raise ConfigError(f"part_sizes = {self.part_sizes} must hold whole numbers of cells, 0 for the box")
+        _check_numbers("part_sizes", self.part_sizes, int, low=0)
+        _check_numbers("supports", self.supports, float, low=0.1)
+        _check_numbers("confidence_weights", self.confidence_weights, float)
+        if len(self.confidence_weights) != 5:
+            raise ConfigError(f"confidence_weights = {self.confidence_weights} must be five numbers")
+        for tap in (self.tap, self.convnet_tap):
+            vgg_layer(tap)
         if self.p_minus > self.p_plus:
             raise ConfigError(f"p_minus = {self.p_minus} exceeds p_plus = {self.p_plus}")
 
@@ -208,6 +217,15 @@ def _check(setting: dataclasses.Field[Any], value: Any) -> None:
         raise ConfigError(f"{setting.name} = {value} must lie between {meta['low']:g} and {meta['high']:g}")
 
 
+def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float = -math.inf) -> None:
+    accepted = (int,) if kind is int else (int, float)
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, accepted) or not (math.isfinite(value) and value >= low):
+            raise ConfigError(f"{name} = {values} must hold numbers of type {kind.__name__}, at least {low:g}")
+    if not values:
+        raise ConfigError(f"{name} must not be empty")
+
+
 def _value_from_text(name: str, text: str) -> Any:
     fields = {setting.name: setting for setting in dataclasses.fields(TrackerConfig)}
     if name not in fields:
@@ -251,7 +269,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "box_model": "affine",
         "box_damping": 1.0,
         "freeze_when_unsure": False,
+        "lost_below": 0.0,
     },
     # Nothing is learned after the start, and a smaller crop: for weak machines and many streams.
-    "fast": {"crop_size": 96, "update": "none", "new_parts": False},
+    "fast": {"crop_size": 96, "update": "none", "new_parts": False, "roles": "one"},
 }

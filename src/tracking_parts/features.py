@@ -1,7 +1,7 @@
 """Frozen VGG-16 features (paper, section 3, "Tracker structure"): 3x3 convolutions with ReLU and 2x2 max-pools.
 
-The layers are described by data (:data:`VGG_LAYERS`), so that a tap may sit after any of them. The paper uses the
-first seven (``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
+The layers are described by data (:mod:`tracking_parts.vgg`), so that a tap may sit after any of them. The paper uses
+the first seven (``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
 """
 
 from __future__ import annotations
@@ -13,45 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tracking_parts.errors import ConfigError
 from tracking_parts.frames import Frame
-
-
-@dataclass(frozen=True, slots=True)
-class VGGLayer:
-    """One convolution of VGG-16, and whether a 2x2 max-pool stands before it."""
-
-    name: str
-    in_channels: int
-    out_channels: int
-    pool_before: bool
-    stride: int
-
-
-VGG_LAYERS: tuple[VGGLayer, ...] = (
-    VGGLayer("conv1_1", 3, 64, False, 1),
-    VGGLayer("conv1_2", 64, 64, False, 1),
-    VGGLayer("conv2_1", 64, 128, True, 2),
-    VGGLayer("conv2_2", 128, 128, False, 2),
-    VGGLayer("conv3_1", 128, 256, True, 4),
-    VGGLayer("conv3_2", 256, 256, False, 4),
-    VGGLayer("conv3_3", 256, 256, False, 4),
-    VGGLayer("conv4_1", 256, 512, True, 8),
-    VGGLayer("conv4_2", 512, 512, False, 8),
-    VGGLayer("conv4_3", 512, 512, False, 8),
-)
-LAYER_NAMES: tuple[str, ...] = tuple(layer.name for layer in VGG_LAYERS)
+from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, vgg_layer
 
 IMAGENET_MEAN_RGB = (0.485, 0.456, 0.406)
 IMAGENET_STD_RGB = (0.229, 0.224, 0.225)
-
-
-def vgg_layer(name: str) -> VGGLayer:
-    """The layer of that name."""
-    for layer in VGG_LAYERS:
-        if layer.name == name:
-            return layer
-    raise ConfigError(f"unknown layer {name!r}: the network has {', '.join(LAYER_NAMES)}")
 
 
 class VGGTrunk(nn.Module):
@@ -129,6 +95,16 @@ def normalise_cells(features: Tensor, damping: float) -> Tensor:
     return features / (energy.sqrt() + damping * whole + 1e-6)
 
 
+def _principal_axes(centred: Tensor, count: int) -> Tensor:
+    """Leading principal axes of rows [n, c]: [count, c].
+
+    In double precision: pictures with little in them have a covariance of low rank, on which single may not converge.
+    """
+    covariance = centred.double().T @ centred.double()
+    vectors: Tensor = torch.linalg.eigh(covariance).eigenvectors  # columns, by ascending eigenvalue
+    return vectors[:, -count:].flip(1).T.float().contiguous()
+
+
 @dataclass(frozen=True)
 class Projection:
     """A linear map of the channels, fitted on the first frame and frozen: centre, then the leading principal axes."""
@@ -148,8 +124,7 @@ class Projection:
         rows = normalised.permute(0, 2, 3, 1).reshape(-1, count)
         mean = rows.mean(dim=0)
         centred = rows - mean
-        _, vectors = torch.linalg.eigh(centred.T @ centred)  # ascending eigenvalues
-        axes = vectors[:, -min(channels, count) :].flip(1).T.contiguous()
+        axes = _principal_axes(centred, min(channels, count))
         return cls(mean, axes, damping)
 
     @property

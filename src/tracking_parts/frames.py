@@ -15,6 +15,7 @@ Frame = NDArray[np.uint8]
 
 MIN_FRAME_SIDE = 8  # pixels; below this there is nothing for a network of stride 4 to see
 MIN_BOX_SIDE = 1.0  # pixels
+MAX_BOX_IN_FRAMES = 2  # a box may be this many times as wide and high as the frame
 
 
 def as_bgr(frame: ArrayLike | None) -> Frame:
@@ -71,6 +72,10 @@ def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
     if checked.w < MIN_BOX_SIDE or checked.h < MIN_BOX_SIDE:
         raise InvalidBoxError(f"the box ({text}) is empty: width and height must be at least {MIN_BOX_SIDE:g} pixel")
     height, width = frame.shape[:2]
+    if checked.w > MAX_BOX_IN_FRAMES * width or checked.h > MAX_BOX_IN_FRAMES * height:
+        raise InvalidBoxError(
+            f"the box ({text}) is more than {MAX_BOX_IN_FRAMES} times the frame of {width}x{height} pixels"
+        )
     visible = checked.intersection(Box(0, 0, width, height))
     if visible <= 0:
         raise InvalidBoxError(f"the box ({text}) lies outside the frame of {width}x{height} pixels")
@@ -81,7 +86,14 @@ def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
 
 
 def cut_crop(frame: Frame, window: CropWindow) -> Frame:
-    """The window's square of the image, resized with antialiasing; border pixels are repeated outside the image."""
+    """The window's square of the image, resized with antialiasing; border pixels are repeated outside the image.
+
+    A window many times larger than the crop is cut from a frame shrunk by a whole factor, at most an eighth of a crop
+    pixel off: cutting it whole would take gigabytes for a box as large as a 4K frame.
+    """
+    factor = window.side // (4 * window.size)
+    if factor > 1:
+        return cut_crop(_shrunk(frame, factor), _shrunk_window(window, factor))
     height, width = frame.shape[:2]
     right, bottom = window.left + window.side, window.top + window.side
     if window.left >= 0 and window.top >= 0 and right <= width and bottom <= height:
@@ -94,3 +106,15 @@ def cut_crop(frame: Frame, window: CropWindow) -> Frame:
     interpolation = cv2.INTER_AREA if window.side > window.size else cv2.INTER_LINEAR
     crop = cv2.resize(square, (window.size, window.size), interpolation=interpolation)
     return np.asarray(crop, dtype=np.uint8)
+
+
+def _shrunk(frame: Frame, factor: int) -> Frame:
+    """The frame with blocks of ``factor`` x ``factor`` pixels averaged; what does not fill a block is left out."""
+    height, width = (max(side // factor, 1) for side in frame.shape[:2])
+    blocks = frame[: height * factor, : width * factor]
+    return np.asarray(cv2.resize(blocks, (width, height), interpolation=cv2.INTER_AREA), dtype=np.uint8)
+
+
+def _shrunk_window(window: CropWindow, factor: int) -> CropWindow:
+    left, top, side = (round(value / factor) for value in (window.left, window.top, window.side))
+    return CropWindow(left, top, side, window.size, window.stride)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from tracking_parts.io.results import RESULT_FORMATS, ResultWriter, SequenceInfo
 from tracking_parts.io.trace_files import TraceWriter
 from tracking_parts.io.video import VideoWriter
 from tracking_parts.tracking import Step
+from tracking_parts.versions import versions
 from tracking_parts.viewers.annotate import annotate
 from tracking_parts.viewers.contact_sheet import ContactSheet
 
@@ -28,7 +27,6 @@ _NAMES = {
     "cvat": "boxes_cvat.xml",
     "csv": "boxes.csv",
 }
-_VERSIONED = ("tracking-parts", "torch", "numpy", "opencv-python-headless", "opencv-contrib-python-headless", "av")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +107,5 @@ class OutputFiles:
 
 def write_run_config(path: Path, values: Mapping[str, Any]) -> None:
     """Settings, seed, source and versions beside the results, so that a run can be repeated."""
-    content = {**values, "versions": versions(_VERSIONED)}
+    content = {**values, "versions": versions()}
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def versions(distributions: Sequence[str]) -> dict[str, str]:
-    """Versions of Python and of those distributions that are installed."""
-    found = {"python": platform.python_version()}
-    for name in distributions:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,21 +16,28 @@ from tracking_parts.confidence import Evidence, confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
-from tracking_parts.convnet_part.augmentation import augment
 from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
-from tracking_parts.errors import InvalidFrameError, NotInitialisedError, StateFileError
-from tracking_parts.features import FeatureExtractor, Projection, vgg_layer
+from tracking_parts.errors import InvalidFrameError, NotInitialisedError
+from tracking_parts.features import FeatureExtractor, Projection
 from tracking_parts.filter_parts.patches import edge_density
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.frames import Frame, as_bgr, as_box, cut_crop
-from tracking_parts.geometry import Box, CropWindow, Point
+from tracking_parts.geometry import Box, CropWindow
 from tracking_parts.io.weights import load_weights
 from tracking_parts.result import Result, State
 from tracking_parts.roles import Role
 from tracking_parts.step import Reading, Step, build_trace
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
-from tracking_parts.tracker_state import TrackerState, pack_target, restore_target, unpack_projections, unpack_shape
+from tracking_parts.tracker_state import (
+    TrackerState,
+    damaged_state_errors,
+    pack_target,
+    restore_target,
+    unpack_projections,
+    unpack_shape,
+)
+from tracking_parts.vgg import vgg_layer
 from tracking_parts.voting import Decision, Loudness, combine, uncertainty_mask
 
 
@@ -83,7 +91,7 @@ class Tracker:
 
         certainty = confidence(evidence, self.config)
         target.monitor = target.monitor.after(certainty, self.config)
-        self._move(target, reading)
+        self._move(target, reading, certainty)
         result = self._result(target, certainty)
         highly_confident, events = self._learn(target, reading)
         self._last = Step(reading, result, highly_confident, tuple(events))
@@ -93,7 +101,8 @@ class Tracker:
     def trace(self) -> FrameTrace:
         """What happened in the last frame."""
         target = self._require_target()
-        assert self._last is not None
+        if self._last is None:
+            raise NotInitialisedError("there is no trace yet: the tracker was resumed and has seen no frame since")
         return build_trace(target.frame_index, self._last)
 
     def state(self) -> TrackerState:
@@ -114,17 +123,17 @@ class Tracker:
     ) -> Tracker:
         """A tracker that goes on where :meth:`state` was taken: the same boxes as if it had never stopped."""
         state = state if isinstance(state, TrackerState) else TrackerState.load(state)
-        try:
-            config = TrackerConfig.from_dict(state.values["config"])
-            tracker = cls(config, device=device, seed=int(state.values["seed"]), weights=weights)
-            tracker._target = tracker._empty_target(
+        with damaged_state_errors():
+            config, seed = TrackerConfig.from_dict(state.values["config"]), int(state.values["seed"])
+        tracker = cls(config, device=device, seed=seed, weights=weights)
+        with damaged_state_errors():
+            target = tracker._empty_target(
                 tuple(state.values["frame_shape"]),
                 unpack_shape(state.values["shape"]),
                 unpack_projections(state, tracker.device),
             )
-            restore_target(tracker._target, state, tracker.device)
-        except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
-            raise StateFileError(f"the tracker state is damaged: {error}") from error
+            restore_target(target, state, tracker.device)
+        tracker._target = target
         return tracker
 
     def save(self, path: str | Path) -> None:
@@ -187,29 +196,30 @@ class Tracker:
         events = [f"learned {count} parts"]
         size = target.object_in_map(view.window)
         target.memory.add_first(target.convnet.sample(view, box_in_map.centre, size, 0))
-        if self.config.augment:
-            self._teach_augmented(target, view, box_in_map.centre)
+        if self.config.augment and self._convnet_learns:
+            look = partial(self._view, image, view.window, target)
+            for variant in target.convnet.variants(view, box_in_map.centre, size, look):
+                target.memory.add_variant(variant)
         self._train_first(target, events)
         result = self._result(target, 1.0)
         nothing = torch.zeros(view.features.shape[1:])
-        evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, 1.0)
+        evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
         decision = Decision(nothing, box_in_map.centre)
         reading = Reading(view, None, None, decision, np.zeros(0, bool), evidence)
         self._last = Step(reading, result, False, tuple(events))
         return result
 
-    def _teach_augmented(self, target: Target, view: View, centre: Point) -> None:
-        for crop in augment(view.crop, view.window.crop_from_map(centre)):
-            varied = self._view(view.frame, view.window, crop, target)
-            target.memory.add_variant(target.convnet.sample(varied, centre, target.object_in_map(view.window), 0))
-
     def _train_first(self, target: Target, events: list[str]) -> None:
         """The first training, once all first frames are there; from then on the ConvNetPart votes."""
-        if target.convnet_votes or not target.memory.has_all_first or self.config.alpha == 1.0:
+        if target.convnet_votes or not target.memory.has_all_first or not self._convnet_learns:
             return
         loss = target.convnet.train(target.memory.first, [], is_first=True)
         target.convnet_votes = True
         events.append(f"first training of the ConvNetPart on {len(target.memory.first)} frames, loss {loss:.4f}")
+
+    @property
+    def _convnet_learns(self) -> bool:
+        return self.config.alpha < 1.0  # with α = 1 nobody would hear it
 
     # ------------------------------------------------------------------ looking and deciding
     def _next_image(self, frame: ArrayLike, target: Target) -> Frame:
@@ -228,9 +238,9 @@ class Tracker:
         size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
         side = target.first_side * target.shape.scale * size / self.config.crop_size
         window = CropWindow.around(target.centre, side, size, self._stride)
-        return self._view(image, window, cut_crop(image, window), target)
+        return self._view(image, window, target, cut_crop(image, window))
 
-    def _view(self, image: Frame, window: CropWindow, crop: Frame, target: Target) -> View:
+    def _view(self, image: Frame, window: CropWindow, target: Target, crop: Frame) -> View:
         maps = {tap: target.projections[tap](maps)[0] for tap, maps in self._extract([crop]).items()}
         return View(image, window, crop, maps[self.config.tap], maps[self.config.convnet_tap])
 
@@ -244,17 +254,19 @@ class Tracker:
         cells = self.config.mask_width * math.sqrt(width * height)
         return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor).to(self.device)
 
-    def _move(self, target: Target, reading: Reading) -> None:
-        """The next centre l_{t+1}, and the box from the parts that agreed."""
+    def _move(self, target: Target, reading: Reading, certainty: float) -> None:
+        """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
+        if certainty < self.config.hold_below:
+            return
         height, width = target.frame_shape[:2]
         x, y = reading.view.window.image_from_map(reading.decision.centre)
         target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
         enough = self._parts_agree(reading.evidence)
         if self._may_learn(target, reading) and enough and reading.votes is not None:
             chosen = reading.agreed & reading.votes.voting
-            expected = reading.votes.offsets[chosen]
-            actual = expected + reading.votes.positions[chosen] - np.array(reading.decision.centre, dtype=np.float32)
-            target.shape = target.shape.moved_by(fit_linear(expected, actual, self.config.box_model), self.config)
+            found = reading.votes.offsets[chosen] + reading.votes.positions[chosen] - np.array(reading.decision.centre)
+            fitted = fit_linear(reading.votes.anchors[chosen], found, self.config.box_model)
+            target.shape = target.shape.moved_by(fitted, self.config)
 
     def _result(self, target: Target, certainty: float) -> Result:
         polygon = target.shape.polygon(target.centre)
@@ -296,6 +308,8 @@ class Tracker:
 
     def _keep_sample(self, target: Target, reading: Reading, highly_confident: bool, events: list[str]) -> None:
         """Keep what the ConvNetPart may learn from: the first frames always, later ones with their verdict."""
+        if not self._convnet_learns or (target.memory.has_all_first and self.config.update == "none"):
+            return
         size = target.object_in_map(reading.view.window)
         sample = target.convnet.sample(reading.view, reading.decision.centre, size, target.frame_index)
         if target.memory.has_all_first:
@@ -313,7 +327,9 @@ class Tracker:
             view = reading.view
             box_in_map = Box.from_centre(reading.decision.centre, *target.object_in_map(view.window))
             role = Role.CANDIDATE if self.config.roles == "all" else Role.RELIABLE
-            count = target.parts.learn(view.features, self._edges(view), box_in_map, role)
+            count = target.parts.learn(
+                view.features, self._edges(view), box_in_map, role, np.array(target.shape.linear)
+            )
             events.append(f"added {count} {'candidates' if role is Role.CANDIDATE else 'voting parts'}")
 
     def _update_convnet(self, target: Target, events: list[str]) -> None:

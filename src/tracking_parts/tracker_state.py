@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +24,13 @@ from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
 from tracking_parts.errors import StateFileError
 from tracking_parts.features import Projection
-from tracking_parts.filter_parts.bank import PartBank
+from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
 from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
 FORMAT = "tracking-parts state 1"
 _PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning")
-_BANK_ARRAYS = ("shifts", "fractions", "ids", "roles", "hits", "seen")
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,15 @@ class TrackerState:
         return cls(values, tensors)
 
 
+@contextmanager
+def damaged_state_errors() -> Iterator[None]:
+    """Whatever a damaged state makes go wrong while it is unpacked is one error of ours."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        raise StateFileError(f"the tracker state is damaged: {error}") from error
+
+
 def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A target as values ready for JSON, and tensors."""
     target.convnet, _ = target.updates.wait(target.convnet)
@@ -113,7 +122,7 @@ def _pack_banks(banks: tuple[PartBank, ...], tensors: dict[str, Tensor]) -> list
     """Put the banks' arrays into ``tensors``; gives their sizes."""
     for number, bank in enumerate(banks):
         tensors[f"bank.{number}.filters"] = bank.filters
-        for name in _BANK_ARRAYS:
+        for name in PART_ARRAYS:
             tensors[f"bank.{number}.{name}"] = torch.from_numpy(np.ascontiguousarray(getattr(bank, name)))
     return [list(bank.size) for bank in banks]
 
@@ -123,7 +132,7 @@ def _unpack_banks(sizes: list[list[int]], tensors: Mapping[str, Tensor], device:
         PartBank(
             size=(int(size[0]), int(size[1])),
             filters=tensors[f"bank.{number}.filters"].to(device),
-            **{name: tensors[f"bank.{number}.{name}"].numpy() for name in _BANK_ARRAYS},
+            **{name: tensors[f"bank.{number}.{name}"].numpy() for name in PART_ARRAYS},
         )
         for number, size in enumerate(sizes)
     ]

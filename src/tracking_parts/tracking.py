@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from tracking_parts.errors import SourceError, TrackingPartsError
 from tracking_parts.frames import Frame, as_bgr
 from tracking_parts.geometry import Box
+from tracking_parts.io.video import BrokenSourceError
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace
 
@@ -62,7 +63,7 @@ class Ending(str, Enum):
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run did. ``problem`` is one line that says what broke, if something did."""
+    """What a run did. ``problem`` is one line that says what broke, if something did; where, ``next_index`` says."""
 
     first_index: int
     ending: Ending = Ending.COMPLETED
@@ -121,7 +122,8 @@ def run_tracking(
     except (TrackingPartsError, OSError) as error:
         if not report.frames:
             raise
-        report.ending, report.problem = Ending.BROKEN, str(error)
+        report.ending = Ending.BROKEN
+        report.problem = error.problem if isinstance(error, BrokenSourceError) else str(error)
     report.seconds = time.perf_counter() - begun
     return report
 

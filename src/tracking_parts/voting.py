@@ -28,14 +28,14 @@ class Loudness:
     filters: float = 0.0
     convnet: float = 0.0
 
-    def after(self, filter_peak: float, convnet_peak: float) -> Loudness:
-        """One more frame of agreement; the first one sets the level."""
-        if self.filters == 0.0:
-            return Loudness(filter_peak, convnet_peak)
-        return Loudness(
-            self.filters + LOUDNESS_RATE * (filter_peak - self.filters),
-            self.convnet + LOUDNESS_RATE * (convnet_peak - self.convnet),
-        )
+    def after(self, filter_peak: float, convnet_peak: float | None) -> Loudness:
+        """One more frame of agreement; the first one sets the level. None: that pathway did not vote."""
+        convnet = self.convnet if convnet_peak is None else _running(self.convnet, convnet_peak)
+        return Loudness(_running(self.filters, filter_peak), convnet)
+
+
+def _running(mean: float, value: float) -> float:
+    return value if mean == 0.0 else mean + LOUDNESS_RATE * (value - mean)
 
 
 LOUDNESS_RATE = 0.1  # remembers some ten frames of agreement
@@ -47,14 +47,14 @@ def combine(
     """The final object centre map and its peak. ``convnet_votes`` is None while the ConvNetPart does not vote.
 
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
-    stamp. Each is divided by its own maximum first, so that α weighs how the pathways rank places, not how loud they
-    are.
+    stamp. Each is divided by its own maximum, or by its usual one where that is higher: α then weighs how the pathways
+    rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays.
     """
     votes = peak_to_one(filter_votes, usual.filters)
     if convnet_votes is not None:
         votes = alpha * votes + (1 - alpha) * peak_to_one(convnet_votes, usual.convnet)
     masked = votes.clamp_min(0) * mask
-    return Decision(masked, peak(masked))
+    return Decision(masked, peak(masked if float(masked.max()) > 0 else mask))
 
 
 def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> Tensor:
@@ -87,8 +87,10 @@ def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]
     right = maps[index, rows, (columns + 1).clamp_max(width - 1)]
     above = maps[index, (rows - 1).clamp_min(0), columns]
     below = maps[index, (rows + 1).clamp_max(height - 1), columns]
-    x = columns + _parabola(left, values, right)
-    y = rows + _parabola(above, values, below)
+    # On the border a neighbour is missing: the cell itself is the best guess.
+    inside_x, inside_y = (columns > 0) & (columns < width - 1), (rows > 0) & (rows < height - 1)
+    x = columns + inside_x * _parabola(left, values, right)
+    y = rows + inside_y * _parabola(above, values, below)
     positions = torch.stack([x, y], dim=1).float()
     return positions.cpu().numpy(), values.float().cpu().numpy()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,13 +13,13 @@ from torch import Tensor, nn
 
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
+from tracking_parts.convnet_part.augmentation import augment
 from tracking_parts.convnet_part.net import CentreHead, ConvNet, circle_stamp
 from tracking_parts.convnet_part.pathway import View
-from tracking_parts.features import rgb_batch, vgg_layer
-from tracking_parts.frames import cut_crop
+from tracking_parts.features import rgb_batch
+from tracking_parts.frames import Frame, cut_crop
 from tracking_parts.geometry import CropWindow, Point
-
-SLICE_ROOM = 6  # a cached map may be shifted by a sixth of its side each way
+from tracking_parts.vgg import vgg_layer
 
 Pair = tuple[Tensor, Tensor]  # input and target, each with a leading batch axis
 
@@ -75,7 +76,7 @@ class _AdamPathway:
         return int(rows), int(columns)
 
     def tensors(self) -> dict[str, Tensor]:
-        learned = {f"net.{name}": tensor.detach().cpu() for name, tensor in self._net.state_dict().items()}
+        learned = {f"net.{name}": tensor.detach().cpu().clone() for name, tensor in self._net.state_dict().items()}
         return {**learned, "trainings": torch.tensor(self._trainings)}
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
@@ -116,6 +117,15 @@ class EndToEnd(_AdamPathway):
         picture = cut_crop(view.frame, wide)
         return TrainingFrame(frame_index, centre_in_wide, view.convnet_size(object_in_map), picture, None)
 
+    def variants(
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+    ) -> list[TrainingFrame]:
+        kept = self.sample(view, centre, object_in_map, 0)
+        assert kept.picture is not None
+        x, y = kept.centre_in_map
+        pictures = augment(kept.picture, ((x + 0.5) * self._stride, (y + 0.5) * self._stride))
+        return [replace(kept, picture=picture) for picture in pictures]
+
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.picture is not None
         size = self._config.crop_size
@@ -149,10 +159,18 @@ class FrozenTrunk(_AdamPathway):
             frame_index, view.convnet_point(centre), view.convnet_size(object_in_map), None, view.convnet_features
         )
 
+    def variants(
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+    ) -> list[TrainingFrame]:
+        crops = augment(view.crop, view.window.crop_from_map(centre))
+        return [self.sample(look(crop), centre, object_in_map, 0) for crop in crops]
+
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.features is not None
         cells = frame.features.shape[-1]
-        room = cells // SLICE_ROOM
+        # The object is about cells / search_factor wide in every frame, so all slices have one size.
+        room = round(self._config.max_shift * cells / self._config.search_factor)
+        room = min(max(room, 1), cells // 4)
         top, left = self._random_shift(room)
         kept = cells - 2 * room
         features = frame.features[:, top : top + kept, left : left + kept].clone()

@@ -16,7 +16,9 @@ from torch import Tensor
 
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
+from tracking_parts.convnet_part.augmentation import augment
 from tracking_parts.convnet_part.pathway import View
+from tracking_parts.frames import Frame
 from tracking_parts.geometry import Point
 
 
@@ -99,6 +101,12 @@ class LinearPathway:
             frame_index, view.convnet_point(centre), view.convnet_size(object_in_map), None, view.convnet_features
         )
 
+    def variants(
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+    ) -> list[TrainingFrame]:
+        crops = augment(view.crop, view.window.crop_from_map(centre))
+        return [self.sample(look(crop), centre, object_in_map, 0) for crop in crops]
+
     @torch.inference_mode()
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
         """Solve again from where the filter stands; gives the weighted mean squared error."""
@@ -106,7 +114,9 @@ class LinearPathway:
         maps = torch.stack([frame.features for frame in frames if frame.features is not None])
         if not self._filters:
             self._filters = [
-                torch.zeros(self._channels, *filter_size(first[0].object_in_map, support, maps.shape[-1]))
+                torch.zeros(
+                    self._channels, *filter_size(first[0].object_in_map, support, maps.shape[-1]), device=maps.device
+                )
                 for support in self._config.supports
             ]
         targets = torch.stack([self._target(frame, maps.shape[-1]) for frame in frames]).to(maps.device)

@@ -8,8 +8,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from tracking_parts.features import VGGTrunk, vgg_layer
+from tracking_parts.features import VGGTrunk
 from tracking_parts.geometry import Point
+from tracking_parts.vgg import vgg_layer
 
 
 class CentreHead(nn.Module):

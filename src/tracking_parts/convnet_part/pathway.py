@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,6 +56,11 @@ class CentrePathway(Protocol):
 
     def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
         """What to keep of a frame to learn from it later."""
+
+    def variants(
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+    ) -> list[TrainingFrame]:
+        """The first frame as it might look later; ``look`` sees another crop in the same window."""
 
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
         """Learn from the first frames and the recent ones; gives the final loss."""

@@ -8,17 +8,16 @@ import platform
 import sys
 from dataclasses import asdict
 from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from tracking_parts.errors import ConfigError, FormatError
 from tracking_parts.evaluation.protocol import ResetProtocol
 from tracking_parts.evaluation.trackers import TrackerChoice
-from tracking_parts.io.download import write_atomically
+from tracking_parts.io.files import write_atomically
+from tracking_parts.versions import versions
 
 FILE_NAME = "run.json"
-PACKAGES = ("tracking-parts", "torch", "numpy", "opencv-python-headless", "opencv-contrib-python-headless")
 DECIDES_THE_RESULT = ("tracker", "settings", "seed", "protocol")
 
 
@@ -30,7 +29,7 @@ def describe_run(choice: TrackerChoice, seed: int, protocol: ResetProtocol, thre
         "seed": seed,
         "protocol": asdict(protocol) | {"eao_interval": list(protocol.eao_interval)},
         "threads": threads,
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES},
+        "versions": versions(),
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
@@ -64,13 +63,6 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     if not isinstance(description, dict):
         raise FormatError(f"{path} is not the description of a run")
     return description
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

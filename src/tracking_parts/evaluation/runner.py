@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -155,7 +156,8 @@ def _limit_threads(threads: int) -> None:
 def run_task(task: Task) -> Outcome:
     """Run one task in this process and write its result. Errors become part of the outcome."""
     try:
-        trajectory = run_reset(choose_tracker(task.tracker, task.seed).factory, task.sequence, task.protocol)
+        with closing(choose_tracker(task.tracker, task.seed)) as choice:
+            trajectory = run_reset(choice.factory, task.sequence, task.protocol)
         write_trajectory(task.result_path, trajectory)
     except TrackingPartsError as error:
         return Outcome(task.tracker, task.sequence.name, "raised", error=str(error))

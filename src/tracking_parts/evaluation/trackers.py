@@ -15,7 +15,9 @@ import importlib
 import math
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -73,11 +75,18 @@ class TrackerSpec:
 
 @dataclass(frozen=True, slots=True)
 class TrackerChoice:
-    """A tracker ready to be started, and the settings to be written beside its results."""
+    """A tracker ready to be started, and the settings to be written beside its results.
+
+    To be closed after its last run: ours keeps one tracker for all starts, which may train in the background.
+    """
 
     spec: TrackerSpec
     factory: TrackerFactory
     settings: dict[str, Any]
+    opened: ExitStack = field(default_factory=ExitStack)
+
+    def close(self) -> None:
+        self.opened.close()
 
 
 def choose_tracker(text: str, seed: int = 0) -> TrackerChoice:
@@ -101,11 +110,16 @@ def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
     if region not in ("polygon", "box"):
         raise ConfigError(f"tracker {spec.text!r}: region is polygon or box, not {region!r}")
     config = TrackerConfig.profile(spec.name).override_from_text([f"{key}={value}" for key, value in options.items()])
+    opened = ExitStack()
+
+    @cache  # its init starts afresh: the weights need to be read once only
+    def tracker() -> Tracker:
+        return opened.enter_context(Tracker(config, device="cpu", seed=seed))
 
     def start(sequence: Sequence, index: int) -> EvaluatedTracker:
-        return OurTracker(Tracker(config, device="cpu", seed=seed), upright=region == "box")
+        return OurTracker(tracker(), upright=region == "box")
 
-    return TrackerChoice(spec, start, {"config": config.to_dict(), "region": region})
+    return TrackerChoice(spec, start, {"config": config.to_dict(), "region": region}, opened)
 
 
 def _find_opencv(name: str) -> Callable[[], Any]:

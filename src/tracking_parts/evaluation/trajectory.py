@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tracking_parts.errors import FormatError
 from tracking_parts.geometry import Box, Polygon
-from tracking_parts.io.download import write_atomically
+from tracking_parts.io.files import write_atomically
 
 
 class Code(IntEnum):

@@ -15,6 +15,11 @@ from tracking_parts.filter_parts.patches import Size
 from tracking_parts.geometry import Point
 from tracking_parts.roles import Role
 
+Matrix = NDArray[np.float64]  # [2, 2], acts on (x, y)
+IDENTITY: Matrix = np.eye(2)
+
+PART_ARRAYS = ("shifts", "fractions", "anchors", "ids", "roles", "hits", "seen")  # of a bank, one row per part
+
 
 @dataclass(frozen=True)
 class PartBank:
@@ -29,14 +34,20 @@ class PartBank:
     filters: Tensor  # [m, c, rows, columns]
     shifts: NDArray[np.int64]  # [m, 2] (row, column)
     fractions: NDArray[np.float32]  # [m, 2] (x, y), within ± half a cell; equal for all parts learned on one frame
+    anchors: NDArray[np.float32]  # [m, 2] (x, y) where the part sits on the first frame's outline, in cells
     ids: NDArray[np.int64]  # [m] in order of birth
     roles: NDArray[np.int8]  # [m]
     hits: NDArray[np.int64]  # [m] agreements since the last test
     seen: NDArray[np.int64]  # [m] frames observed since the last test
 
     @classmethod
-    def from_learned(cls, learned: LearnedParts, centre_in_map: Point, role: Role, first_id: int) -> PartBank:
+    def from_learned(
+        cls, learned: LearnedParts, centre_in_map: Point, role: Role, first_id: int, outline: Matrix = IDENTITY
+    ) -> PartBank:
+        """``outline`` maps the first frame's outline to the present one, at the crop's scale: [2, 2]."""
         count = len(learned.tops)
+        half = (np.array(learned.size) - 1) / 2
+        offsets = (learned.tops + half)[:, ::-1] - np.array(centre_in_map)  # (x, y)
         centre_cell = np.array([round(centre_in_map[1]), round(centre_in_map[0])])
         fraction = np.array([centre_in_map[0] - centre_cell[1], centre_in_map[1] - centre_cell[0]], dtype=np.float32)
         return cls(
@@ -44,6 +55,7 @@ class PartBank:
             filters=learned.filters,
             shifts=(centre_cell - learned.tops).astype(np.int64),
             fractions=np.repeat(fraction[None], count, axis=0),
+            anchors=np.linalg.solve(outline, offsets.T).T.astype(np.float32),
             ids=first_id + np.arange(count, dtype=np.int64),
             roles=np.full(count, role, dtype=np.int8),
             hits=np.zeros(count, dtype=np.int64),
@@ -76,10 +88,7 @@ class PartBank:
         return PartBank(
             size=self.size,
             filters=torch.cat([self.filters, other.filters]),
-            **{
-                name: np.concatenate([getattr(self, name), getattr(other, name)])
-                for name in ("shifts", "fractions", "ids", "roles", "hits", "seen")
-            },
+            **{name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in PART_ARRAYS},
         )
 
     def keep(self, mask: NDArray[np.bool_]) -> PartBank:
@@ -89,7 +98,7 @@ class PartBank:
         return PartBank(
             size=self.size,
             filters=self.filters[torch.as_tensor(np.flatnonzero(mask), device=self.filters.device)],
-            **{name: getattr(self, name)[mask] for name in ("shifts", "fractions", "ids", "roles", "hits", "seen")},
+            **{name: getattr(self, name)[mask] for name in PART_ARRAYS},
         )
 
     def observed(self, agreed: NDArray[np.bool_]) -> PartBank:

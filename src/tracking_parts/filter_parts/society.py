@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
-from tracking_parts.filter_parts.bank import PartBank
+from tracking_parts.filter_parts.bank import IDENTITY, Matrix, PartBank
 from tracking_parts.filter_parts.learning import learn_parts
 from tracking_parts.filter_parts.patches import Size
 from tracking_parts.geometry import Box, Point
@@ -28,6 +28,7 @@ class PartVotes:
     positions: NDArray[np.float32]  # [n, 2] (x, y) of each part's strongest vote for the centre
     strengths: NDArray[np.float32]  # [n]
     offsets: NDArray[np.float32]  # [n, 2] (x, y)
+    anchors: NDArray[np.float32]  # [n, 2] (x, y)
     roles: NDArray[np.int8]  # [n]
     ids: NDArray[np.int64]  # [n]
     sizes: NDArray[np.int64]  # [n, 2]
@@ -84,16 +85,23 @@ class FilterParts:
             positions=_stack(positions, (0, 2), np.float32),
             strengths=_stack(strengths, (0,), np.float32),
             offsets=_stack([bank.offsets for bank in self.banks], (0, 2), np.float32),
+            anchors=_stack([bank.anchors for bank in self.banks], (0, 2), np.float32),
             roles=_stack([bank.roles for bank in self.banks], (0,), np.int8),
             ids=_stack([bank.ids for bank in self.banks], (0,), np.int64),
             sizes=_stack([np.tile(bank.size, (len(bank), 1)) for bank in self.banks], (0, 2), np.int64),
         )
 
-    def learn(self, features: Tensor, edges: NDArray[np.float32], box_in_map: Box, role: Role) -> int:
-        """Learn parts from one frame and add them with the given role; gives their number."""
+    def learn(
+        self, features: Tensor, edges: NDArray[np.float32], box_in_map: Box, role: Role, outline: Matrix = IDENTITY
+    ) -> int:
+        """Learn parts from one frame and add them with the given role; gives their number.
+
+        ``outline`` is the object's present linear map (:class:`box_estimation.Shape`): parts learned on a turned object
+        are remembered by where they sit on it unturned.
+        """
         before = self._next_id
         for learned in learn_parts(features, edges, box_in_map, self._config):
-            fresh = PartBank.from_learned(learned, box_in_map.centre, role, self._next_id)
+            fresh = PartBank.from_learned(learned, box_in_map.centre, role, self._next_id, outline)
             self._next_id += len(fresh)
             known = self._banks.get(fresh.size)
             self._banks[fresh.size] = fresh if known is None else known.join(fresh)

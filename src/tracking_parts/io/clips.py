@@ -14,8 +14,8 @@ from tracking_parts.io.download import (
     fetched_wheel,
     read_wheel_member,
     sha256_of_file,
-    write_atomically,
 )
+from tracking_parts.io.files import write_atomically
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -80,25 +79,6 @@ def sha256_of_file(path: Path) -> str:
         while chunk := stream.read(CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing, also when two processes write the same one at once.
-
-    Each writer fills its own temporary file beside the target and renames it over the target, which is atomic.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Not mkstemp: that would make the file unreadable for the other users of a shared cache.
-    temporary = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(8)}.part"
-    try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -11,7 +11,10 @@ VOT_START = "1"  # VOT's code for a frame in which the tracker was given the reg
 
 @dataclass(frozen=True, slots=True)
 class SequenceInfo:
-    """The sequence that was tracked. ``frame_count`` and ``fps`` are None where the source does not tell."""
+    """The sequence that was tracked. ``frame_count`` and ``fps`` are None where the source does not tell.
+
+    ``frame_count`` is that of the whole source, even if only a part was tracked: rows carry the source's frame numbers.
+    """
 
     name: str
     size_wh: tuple[int, int]

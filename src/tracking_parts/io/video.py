@@ -39,12 +39,14 @@ class BrokenSourceError(SourceError):
     def __init__(self, name: str, frame_index: int, reason: str) -> None:
         super().__init__(f"{name} broke at frame {frame_index}: {reason}")
         self.frame_index = frame_index
+        self.problem = f"{name} broke: {reason}"  # for those who say themselves at which frame
 
 
 class FrameSource:
     """An iterator over frames. ``frame_count`` and ``ground_truth`` are those of the part from ``start`` to ``end``.
 
-    ``frame_count`` is None where it is not known, and for videos what the container says, which may be approximate.
+    ``source_frame_count`` is that of the whole source. Both counts are None where they are not known, and for videos
+    what the container says, which may be approximate.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class FrameSource:
         *,
         start: int = 0,
         frame_count: int | None = None,
+        source_frame_count: int | None = None,
         fps: float | None = None,
         ground_truth: GroundTruth | None = None,
         on_close: Callable[[], None] | None = None,
@@ -61,6 +64,7 @@ class FrameSource:
         self.name = name
         self.start = start
         self.frame_count = frame_count
+        self.source_frame_count = source_frame_count
         self.fps = fps
         self.ground_truth = ground_truth
         self._frames = frames
@@ -138,6 +142,7 @@ def _open_folder(folder: Path, start: int, end: int | None) -> FrameSource:
         _read_images(sequence.name, frames, start),
         start=start,
         frame_count=len(frames),
+        source_frame_count=len(sequence.frames),
         fps=sequence.fps,
         ground_truth=sequence.ground_truth[start:end] or None,
     )
@@ -197,6 +202,7 @@ def _open_video(address: str, name: str, start: int, end: int | None) -> FrameSo
         _converted(pictures, start, end),
         start=start,
         frame_count=counted,
+        source_frame_count=total,
         fps=float(rate) if rate else None,
         on_close=container.close,
     )

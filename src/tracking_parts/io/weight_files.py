@@ -6,7 +6,6 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,32 +15,9 @@ import torch
 
 from tracking_parts.errors import WeightsError
 from tracking_parts.io.torch_files import read_torch_file
+from tracking_parts.vgg import VGG_LAYERS, VGGLayer
 
 Tensors = dict[str, torch.Tensor]
-
-
-@dataclass(frozen=True, slots=True)
-class ConvLayer:
-    """One convolution of VGG-16: its name, its index in torchvision's ``features``, its channels."""
-
-    name: str
-    index: int
-    channels_in: int
-    channels_out: int
-
-
-LAYERS = (
-    ConvLayer("conv1_1", 0, 3, 64),
-    ConvLayer("conv1_2", 2, 64, 64),
-    ConvLayer("conv2_1", 5, 64, 128),
-    ConvLayer("conv2_2", 7, 128, 128),
-    ConvLayer("conv3_1", 10, 128, 256),
-    ConvLayer("conv3_2", 12, 256, 256),
-    ConvLayer("conv3_3", 14, 256, 256),
-    ConvLayer("conv4_1", 17, 256, 512),
-    ConvLayer("conv4_2", 19, 512, 512),
-    ConvLayer("conv4_3", 21, 512, 512),
-)
 
 
 def read_arrays(path: Path) -> Tensors:
@@ -73,7 +49,7 @@ def read_safetensors(path: Path) -> Tensors:
 def select_layers(arrays: Mapping[str, torch.Tensor]) -> Tensors:
     """Our names, in our order, from any of the names in use: ours, torchvision's or the wheel's."""
     tensors: Tensors = {}
-    for layer in LAYERS:
+    for layer in VGG_LAYERS:
         for kind in ("weight", "bias"):
             names = [f"{prefix}.{kind}" for prefix in _prefixes(layer)]
             found = next((name for name in names if name in arrays), None)
@@ -84,17 +60,17 @@ def select_layers(arrays: Mapping[str, torch.Tensor]) -> Tensors:
     return tensors
 
 
-def _prefixes(layer: ConvLayer) -> tuple[str, str, str]:
+def _prefixes(layer: VGGLayer) -> tuple[str, str, str]:
     return (layer.name, f"features.{layer.index}", f"frontend.{layer.index}")
 
 
 def known_names() -> set[str]:
-    return {f"{prefix}.{kind}" for layer in LAYERS for prefix in _prefixes(layer) for kind in ("weight", "bias")}
+    return {f"{prefix}.{kind}" for layer in VGG_LAYERS for prefix in _prefixes(layer) for kind in ("weight", "bias")}
 
 
 def check_layers(tensors: Mapping[str, torch.Tensor]) -> None:
-    for layer in LAYERS:
-        shapes = {"weight": (layer.channels_out, layer.channels_in, 3, 3), "bias": (layer.channels_out,)}
+    for layer in VGG_LAYERS:
+        shapes = {"weight": (layer.out_channels, layer.in_channels, 3, 3), "bias": (layer.out_channels,)}
         for kind, shape in shapes.items():
             name = f"{layer.name}.{kind}"
             if name not in tensors:

@@ -37,8 +37,8 @@ from tracking_parts.io.download import (
     read_wheel_member,
     sha256_of_file,
     verify_sha256,
-    write_atomically,
 )
+from tracking_parts.io.files import write_atomically
 from tracking_parts.io.torch_files import read_torch_file
 from tracking_parts.io.weight_files import (
     Tensors,

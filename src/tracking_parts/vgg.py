@@ -1,0 +1,42 @@
+"""The layers of VGG-16 up to conv4_3, as data: what the network is made of and how its files name it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracking_parts.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class VGGLayer:
+    """One 3x3 convolution, and whether a 2x2 max-pool stands before it."""
+
+    name: str
+    index: int  # in torchvision's ``features``
+    in_channels: int
+    out_channels: int
+    pool_before: bool
+    stride: int  # of its map, in input pixels
+
+
+VGG_LAYERS: tuple[VGGLayer, ...] = (
+    VGGLayer("conv1_1", 0, 3, 64, False, 1),
+    VGGLayer("conv1_2", 2, 64, 64, False, 1),
+    VGGLayer("conv2_1", 5, 64, 128, True, 2),
+    VGGLayer("conv2_2", 7, 128, 128, False, 2),
+    VGGLayer("conv3_1", 10, 128, 256, True, 4),
+    VGGLayer("conv3_2", 12, 256, 256, False, 4),
+    VGGLayer("conv3_3", 14, 256, 256, False, 4),
+    VGGLayer("conv4_1", 17, 256, 512, True, 8),
+    VGGLayer("conv4_2", 19, 512, 512, False, 8),
+    VGGLayer("conv4_3", 21, 512, 512, False, 8),
+)
+LAYER_NAMES: tuple[str, ...] = tuple(layer.name for layer in VGG_LAYERS)
+
+
+def vgg_layer(name: str) -> VGGLayer:
+    """The layer of that name."""
+    for layer in VGG_LAYERS:
+        if layer.name == name:
+            return layer
+    raise ConfigError(f"unknown layer {name!r}: the network has {', '.join(LAYER_NAMES)}")
