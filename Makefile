@@ -31,10 +31,11 @@ demo: setup  ## Track the rabbit's head in a real clip, into out/demo
 test: setup  ## Run all tests, with coverage
 	@$(BIN)/python -m pytest --cov --cov-fail-under=90
 
-check: $(STAMP)  ## Lint, formatting and types, as CI does
+check: $(STAMP)  ## Lint, formatting, types, layering and exported names, as CI does
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -q tests/test_layering.py tests/test_public_names.py
 
 format: $(STAMP)  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff check --fix .

@@ -8,13 +8,15 @@ from typing import Any
 
 import cv2
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
 from synthetic import Image, SyntheticSequence
-from tracking_parts import Result, Tracker, TrackerConfig
+from tracking_parts import Result, Tracker, TrackerConfig, WeightsError
 from tracking_parts.confident_frames import TrainingFrame
-from tracking_parts.features import VGG_LAYERS
+from tracking_parts.io.weights import load_weights
+from tracking_parts.vgg import VGG_LAYERS
 
 Weights = dict[str, Tensor]
 
@@ -55,6 +57,14 @@ def delta_weights() -> Weights:
         weights[f"{layer.name}.weight"] = kernel
         weights[f"{layer.name}.bias"] = torch.zeros(layer.out_channels)
     return weights
+
+
+def real_weights() -> dict[str, Tensor]:
+    """The published weights; the test is skipped where they cannot be had."""
+    try:
+        return load_weights()
+    except WeightsError as error:
+        pytest.skip(str(error))
 
 
 def small_config(profile: str = "default", **settings: Any) -> TrackerConfig:

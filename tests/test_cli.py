@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,6 +22,7 @@ from tracking_parts.config import PROFILES, TrackerConfig
 from tracking_parts.io.results import RESULT_FORMATS
 from tracking_parts.io.video import open_source
 from tracking_parts.output_files import _NAMES
+from tracking_parts.versions import versions
 
 
 def frames_in(path: Path) -> int:
@@ -62,7 +64,7 @@ def test_track_writes_everything_that_was_asked_for(
     assert settings["config"]["alpha"] == 0.7 and settings["seed"] == 5
     assert settings["box"] == [10, 12, 20, 16] and settings["source"] == str(video)
     assert TrackerConfig.from_dict(settings["config"]).alpha == 0.7
-    assert {"python", "torch", "numpy"} <= set(settings["versions"])
+    assert settings["versions"] == versions()
     assert fake.config is not None and fake.config.alpha == 0.7 and fake.seed == 5
     assert fake.closed
 
@@ -95,6 +97,22 @@ def test_start_and_end_keep_the_numbers_of_the_source(fake: FakeTracker, tmp_pat
     assert cli.run(["track", str(video), "--box", "9,9,9,9", "--out", str(out), *options]) == 0
     assert [row["frame"] for row in boxes_in(out)] == [3, 4, 5, 6]
     assert sorted(path.name for path in (out / "trace").glob("*.npz"))[0] == "000003.npz"
+
+
+@pytest.mark.parametrize("make", [make_video, make_folder])
+def test_cvat_counts_in_the_whole_source(fake: FakeTracker, tmp_path: Path, make: Callable[[Path, int], Path]) -> None:
+    """Of a part, too: the box is taken away after its last frame, unless that is the source's last one."""
+    source = str(make(tmp_path / "clip.mp4", 10))
+    for end, hidden in (("7", ["7"]), ("10", [])):
+        out = tmp_path / end
+        options = ["--start", "5", "--end", end, "--format", "cvat", "--no-video"]
+        assert cli.run(["track", source, "--box", "9,9,9,9", "--out", str(out), *options]) == 0
+        root = ElementTree.parse(out / "boxes_cvat.xml")
+        assert root.findtext("meta/task/size") == "10"
+        boxes = [(box.get("frame"), box.get("outside")) for box in root.findall(".//box")]
+        shown = [str(index) for index in range(5, int(end))]
+        assert [frame for frame, _ in boxes] == shown + hidden
+        assert [boxes[-1]] == [(frame, "1") for frame in hidden] or not hidden
 
 
 def test_a_sequence_starts_from_its_ground_truth(fake: FakeTracker, tmp_path: Path) -> None:
@@ -143,7 +161,8 @@ def test_a_video_that_breaks_midway_keeps_what_was_tracked(
     assert ElementTree.parse(out / "boxes_cvat.xml").findall(".//box")
     shown = capsys.readouterr()
     (line,) = [line for line in shown.err.splitlines() if line.startswith("stp:")]
-    assert "stopped at frame 4" in line and "the files hold frames 0 to 3" in line
+    picture = folder / "0004.png"
+    assert line == (f"stp: stopped at frame 4: f broke: {picture} is damaged or no image; the files hold frames 0 to 3")
     assert "4 (numbers 0 to 3)" in shown.out
 
 
@@ -272,6 +291,22 @@ def test_help_is_there_and_has_an_example(command: list[str], capsys: pytest.Cap
     shown = capsys.readouterr().out
     assert "Usage: stp" in shown
     assert command in ([], ["bench"]) or "Example" in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["track"], "A video, a folder of images, a VOT or OTB sequence folder, or a camera's number. [required]"),
+        (["explain"], "The folder of a run that was made with --trace. [required]"),
+        (["profiles"], "[NAME] One profile; all three side by side if not given."),
+        (["bench", "run"], "identity, or package.module:Class. [required]"),
+    ],
+    ids=" ".join,
+)
+def test_help_describes_the_arguments(command: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([*command, "--help"]) == 0
+    panel = capsys.readouterr().out.partition("Arguments")[2].partition("Options")[0]
+    assert words in " ".join(panel.replace("│", " ").split())
 
 
 def test_no_arguments_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ def test_unknown_names_raise(make: Any) -> None:
 )
 def test_numbers_have_ranges(name: str) -> None:
     low, high = SETTINGS[name].metadata["low"], SETTINGS[name].metadata["high"]
-    kind = type(SETTINGS[name].default)
+    kind: Any = type(SETTINGS[name].default)
     for beyond in (low - 1, high + 1):
         if abs(beyond) != float("inf"):
             with pytest.raises(ConfigError, match=name):

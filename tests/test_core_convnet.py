@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -69,7 +70,7 @@ def test_head_steps_the_channels_down_to_one_map(channels: int) -> None:
     widths = [channels, *(convolution.out_channels for convolution in convolutions)]
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] == 1
-    assert all(after < before for before, after in zip(widths, widths[1:], strict=False) if before > 4)
+    assert all(after < before for before, after in itertools.pairwise(widths) if before > 4)
     assert head(torch.zeros(2, channels, 9, 7)).shape == (2, 9, 7)
 
 

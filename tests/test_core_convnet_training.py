@@ -109,10 +109,10 @@ def test_picture_and_stamp_shift_together(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_features_and_stamp_shift_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    pathway = pathway_of("frozen_trunk", epochs=1, shifts_per_frame=6)
+    pathway = pathway_of("frozen_trunk", epochs=1, shifts_per_frame=6, max_shift=0.4)
     maps = torch.zeros(8, 16, 16)
-    maps[:, 9, 6] = 1.0
-    pairs, _ = train_and_watch(pathway, [training_frame(maps, (6.0, 9.0))], monkeypatch)
+    maps[:, 8, 7] = 1.0
+    pairs, _ = train_and_watch(pathway, [training_frame(maps, (7.0, 8.0))], monkeypatch)
     places = set()
     for features, stamp in pairs:
         place = mass_centre(features.sum(dim=0))
@@ -188,6 +188,9 @@ class Learner:
         return torch.full((1, 1), float(self.knowledge))
 
     def sample(self, view: View, centre: Any, object_in_map: Any, frame_index: int) -> TrainingFrame:
+        raise NotImplementedError
+
+    def variants(self, view: View, centre: Any, object_in_map: Any, look: Any) -> list[TrainingFrame]:
         raise NotImplementedError
 
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:

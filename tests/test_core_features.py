@@ -1,10 +1,11 @@
 """VGG features: golden values, an independent forward pass, taps, geometry, and the projection of channels.
 
-Run this file as a program to write the golden values again: ``PYTHONPATH=src:tests python tests/test_core_features.py``.
+Run as a program it writes the golden values again: ``PYTHONPATH=src:tests python tests/test_core_features.py``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -115,7 +116,7 @@ def test_the_papers_layers() -> None:
     assert sum(layer.pool_before for layer in papers) == 2
     assert (papers[-1].out_channels, papers[-1].stride) == (256, 4)
     stride = 1
-    for before, layer in zip(VGG_LAYERS, VGG_LAYERS[1:], strict=False):
+    for before, layer in itertools.pairwise(VGG_LAYERS):
         stride *= 2 if layer.pool_before else 1
         assert layer.stride == stride
         assert layer.in_channels == before.out_channels
@@ -152,7 +153,8 @@ def test_a_dot_peaks_in_the_cell_that_the_geometry_says(tap: str, pixel: tuple[i
 def test_mirrored_picture_gives_mirrored_maps_where_filters_are_symmetric() -> None:
     """Cells lie symmetric in the crop: nothing is shifted by half a cell on the way."""
     weights = {
-        name: (values + values.flip(-1)) / 2 if values.ndim == 4 else values for name, values in random_weights().items()
+        name: (values + values.flip(-1)) / 2 if values.ndim == 4 else values
+        for name, values in random_weights().items()
     }
     picture = wave_picture()
     maps, mirrored = extract(weights, picture), extract(weights, np.ascontiguousarray(picture[:, ::-1]))

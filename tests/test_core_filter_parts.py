@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,7 +184,7 @@ def test_sizes_in_cells() -> None:
 
 
 # ---------------------------------------------------------------------- selection
-def classifiers(seed: int = 0, **settings_: object) -> list[Classifiers]:
+def classifiers(seed: int = 0, **settings_: Any) -> list[Classifiers]:
     features, edges = smooth_features(seed), np.ones((CELLS, CELLS), np.float32)
     config = small_config(**settings_)
     sizes = part_sizes_in_cells(config.part_sizes, BOX, CELLS)

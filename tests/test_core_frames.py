@@ -1,4 +1,4 @@
-"""Pictures and boxes as people give them: converted where there is one meaning, refused with one clear line elsewhere."""
+"""Pictures and boxes as people give them: converted where there is one meaning, else refused in one line."""
 
 from __future__ import annotations
 

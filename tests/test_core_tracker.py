@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from core_helpers import follow, overlaps, random_weights, small_tracker
+from core_helpers import follow, overlaps, random_weights, real_weights, small_tracker
 from synthetic import SyntheticSequence, moving_boxes, render_sequence
 from tracking_parts import (
     Box,
@@ -22,7 +22,6 @@ from tracking_parts import (
     State,
     Tracker,
     TrackerConfig,
-    WeightsError,
 )
 from tracking_parts.frames import cut_crop
 from tracking_parts.voting import peak
@@ -65,10 +64,7 @@ def test_profiles_follow_as_they_are(profile: str, moving_object: SyntheticSeque
 
 @pytest.mark.network
 def test_follows_with_the_real_weights(moving_object: SyntheticSequence) -> None:
-    try:
-        tracker = Tracker()
-    except WeightsError as error:
-        pytest.skip(f"no weights: {error}")
+    tracker = Tracker(weights=real_weights())
     assert min(overlaps(follow(tracker, moving_object), moving_object)) > 0.7
 
 
@@ -129,7 +125,7 @@ def test_frames_that_change_size(moving_object: SyntheticSequence) -> None:
     expected = follow(small_tracker(), moving_object, 4)
     tracker.init(moving_object.frames[0], moving_object.boxes[0])
     tracker.update(moving_object.frames[1])
-    with pytest.raises(InvalidFrameError, match="120x96.*128x96"):
+    with pytest.raises(InvalidFrameError, match=r"120x96.*128x96"):
         tracker.update(moving_object.frames[2][:, :120])
     # A refused frame leaves no trace: tracking goes on as if it had never come.
     assert [tracker.update(frame) for frame in moving_object.frames[2:4]] == expected[2:]
@@ -168,7 +164,13 @@ def test_inputs_are_not_changed(moving_object: SyntheticSequence) -> None:
 
 def test_a_reused_frame_buffer_does_no_harm(moving_object: SyntheticSequence) -> None:
     """Readers hand out one buffer again and again; what the tracker keeps of a frame must be its own."""
-    settings: dict[str, Any] = {"convnet": "end_to_end", "convnet_tap": "conv2_1", "first_frames": 2, "epochs": 1, "u": 2}
+    settings: dict[str, Any] = {
+        "convnet": "end_to_end",
+        "convnet_tap": "conv2_1",
+        "first_frames": 2,
+        "epochs": 1,
+        "u": 2,
+    }
     expected = follow(small_tracker(**settings), moving_object, 6)
     buffer = moving_object.frames[0].copy()
     tracker = small_tracker(**settings)

@@ -124,7 +124,7 @@ def test_mask_multiplies_the_votes() -> None:
 
 
 def test_without_any_positive_vote_the_object_stays() -> None:
-    """No evidence for a move: the place where the mask is largest, which is the last centre, not a corner of the map."""
+    """No evidence for a move: the place where the mask is largest, the last centre, not a corner of the map."""
     mask = uncertainty_mask((16, 16), (8, 8), 3.0, 1.0, 0.0)
     for votes in (torch.zeros(16, 16), torch.full((16, 16), -0.2)):
         assert decide(votes, None, 1.0, mask).centre == pytest.approx((8, 8), abs=0.5)

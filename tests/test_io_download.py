@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,6 @@ from tracking_parts.io.download import (
     fetched_url,
     fetched_wheel,
     read_wheel_member,
-    write_atomically,
 )
 
 
@@ -58,48 +55,6 @@ def test_cache_folder(monkeypatch: pytest.MonkeyPatch, environment: dict[str, st
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert cache_folder() == Path(expected)
-
-
-def test_readers_see_whole_files_while_writers_compete(tmp_path: Path) -> None:
-    path = tmp_path / "new folder" / "file"
-    contents = [bytes([letter]) * 200_000 for letter in b"abcd"]
-    write_atomically(path, contents[0])
-    seen: set[bytes] = set()
-    stop = threading.Event()
-
-    def read() -> None:
-        while not stop.is_set():
-            seen.add(path.read_bytes())
-
-    def write_often(content: bytes) -> None:
-        for _ in range(10):
-            write_atomically(path, content)
-
-    writers = [threading.Thread(target=write_often, args=(content,)) for content in contents]
-    reader = threading.Thread(target=read)
-    reader.start()
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    stop.set()
-    reader.join()
-    assert seen <= set(contents)
-    assert list(path.parent.iterdir()) == [path]
-
-
-def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-
-    def full_disk(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_pip_fetches_a_wheel_and_reports_progress(own_cache: Path, local_index: Path) -> None:

@@ -73,7 +73,7 @@ def clip(tmp_path: Path) -> Path:
 
 def test_a_video_gives_all_frames_in_order(clip: Path) -> None:
     with open_source(clip) as source:
-        assert (source.name, source.frame_count, source.fps) == ("clip", 30, 25.0)
+        assert (source.name, source.frame_count, source.source_frame_count, source.fps) == ("clip", 30, 30, 25.0)
         assert source.ground_truth is None
         frames = list(source)
     assert [number_of(frame) for frame in frames] == pytest.approx(range(30), abs=3)
@@ -96,7 +96,7 @@ def test_start_and_end(clip: Path) -> None:
     assert read(clip, start=10, end=14)[0] == whole[10:14]
     assert read(clip, start=28)[0] == whole[28:]
     with open_source(clip, start=10, end=14) as source:
-        assert (source.frame_count, source.start) == (4, 10)
+        assert (source.frame_count, source.source_frame_count, source.start) == (4, 30, 10)
     with open_source(clip, start=25, end=99) as source:
         assert source.frame_count == 5
     numbers, error = read(clip, start=30)

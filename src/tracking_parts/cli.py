@@ -16,10 +16,10 @@ import typer
 
 from tracking_parts import __version__
 from tracking_parts.cli_bench import bench_app
+from tracking_parts.cli_help import DescribedCommand
 from tracking_parts.errors import ConfigError, TrackingPartsError
 
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130  # as shells report a program ended by Ctrl-C
 
 # The demo's target: the rabbit's head, from the frame on which it first looks up with its whole face.
 DEMO_CLIP, DEMO_START, DEMO_BOX = "bigbuckbunny.mp4", 20, (392.0, 250.0, 132.0, 160.0)
@@ -121,7 +121,7 @@ def _root(
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(cls=DescribedCommand)
 def track(
     source: SourceArgument,
     box: BoxOption = None,
@@ -141,8 +141,6 @@ def track(
     threads: ThreadsOption = None,
 ) -> int:
     """Follow an object through a video, a folder of images or what a camera sees.
-
-    SOURCE is a video, a folder of images, a VOT or OTB sequence folder, or a camera's number.
 
     Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
 
@@ -229,7 +227,7 @@ def weights(
         print_provenance(*cached)
 
 
-@app.command()
+@app.command(cls=DescribedCommand)
 def explain(
     folder: Annotated[Path, typer.Argument(help="The folder of a run that was made with --trace.")],
     frame: Annotated[int, typer.Option(min=0, metavar="N", help="Which frame, by its number in the video.")],
@@ -238,8 +236,6 @@ def explain(
     ] = None,
 ) -> None:
     """Draw what happened inside the tracker in one frame: the parts, how both pathways voted, what was decided.
-
-    FOLDER is the output folder of a run that was made with --trace.
 
     Example: [bold]stp explain out/holiday --frame 57[/bold]
     """
@@ -252,13 +248,11 @@ def explain(
     typer.echo(str(path))
 
 
-@app.command()
+@app.command(cls=DescribedCommand)
 def profiles(
     name: Annotated[str | None, typer.Argument(help="One profile; all three side by side if not given.")] = None,
 ) -> None:
     """Show every setting: its value in each profile, and what it means.
-
-    NAME chooses one profile; without it all three stand side by side.
 
     Example: [bold]stp profiles paper[/bold]
     """

@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from tracking_parts.cli_help import DescribedCommand
+
 bench_app = typer.Typer(
     help="Compare trackers on sequences with ground truth, by VOT's reset-based experiment.", no_args_is_help=True
 )
@@ -32,7 +34,7 @@ OutFolder = Annotated[Path, typer.Option(help="Folder of results; finished seque
 ProtocolName = Annotated[ProtocolOption, typer.Option(help="Whose rules and EAO interval.")]
 
 
-@bench_app.command("run")
+@bench_app.command("run", cls=DescribedCommand)
 def run_command(
     trackers: Annotated[
         list[str],
@@ -46,7 +48,7 @@ def run_command(
     out: OutFolder,
     processes: Annotated[int, typer.Option(min=1, help="How many sequences are run at once.")] = 1,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each process. [default: the cores, shared out]")
+        int | None, typer.Option(min=1, help="Threads of each process.", show_default="the cores, shared out")
     ] = None,
     sequences: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of our tracker.")] = 0,
@@ -60,6 +62,7 @@ def run_command(
     Example: stp bench run stp:default "stp:default?alpha=1" opencv:csrt --data vot2016 --out out/bench
     """
     from tracking_parts.cli_bench_display import BenchDisplay
+    from tracking_parts.cli_display import complain
     from tracking_parts.evaluation.protocol import find_protocol
     from tracking_parts.evaluation.runner import run
 
@@ -80,7 +83,7 @@ def run_command(
     for outcome in raised:
         if outcome.details:
             typer.echo(outcome.details, err=True)
-        typer.echo(f"error: {outcome.tracker} on {outcome.sequence}: {outcome.error}", err=True)
+        complain(f"{outcome.tracker} on {outcome.sequence}: {outcome.error}")
     typer.echo(f"{len(outcomes) - len(raised)} of {len(outcomes)} results are in {out}")
     if raised:
         raise typer.Exit(1)
@@ -99,7 +102,7 @@ def score_command(
     Example: stp bench score --out out/bench --data vot2016
     """
     from tracking_parts.cli_bench_display import score_table
-    from tracking_parts.cli_display import output_console
+    from tracking_parts.cli_display import complain, output_console
     from tracking_parts.evaluation.protocol import find_protocol
     from tracking_parts.evaluation.scoring import markdown_table, score
 
@@ -110,6 +113,4 @@ def score_command(
     else:
         output_console().print(score_table(rows))
     if len({row.sequences for row in rows if row.sequence is None}) > 1:
-        typer.echo(
-            "note: the trackers were run on different numbers of sequences; their figures do not compare", err=True
-        )
+        complain("note: the trackers were run on different numbers of sequences; their figures do not compare")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracking_parts.errors import ConfigError
-from tracking_parts.vgg import vgg_layer
+from tracking_parts.vgg import LAYER_NAMES
 
 UPDATE_STRATEGIES = ("hcf", "none", "full", "random", "parallel")
 BOX_MODELS = ("affine", "similarity", "scale", "fixed")
@@ -154,8 +154,9 @@ class TrackerConfig:
         _check_numbers("confidence_weights", self.confidence_weights, float)
         if len(self.confidence_weights) != 5:
             raise ConfigError(f"confidence_weights = {self.confidence_weights} must be five numbers")
-        for tap in (self.tap, self.convnet_tap):
-            vgg_layer(tap)
+        for name in ("tap", "convnet_tap"):
+            if getattr(self, name) not in LAYER_NAMES:
+                raise ConfigError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(LAYER_NAMES)}")
         if self.p_minus > self.p_plus:
             raise ConfigError(f"p_minus = {self.p_minus} exceeds p_plus = {self.p_plus}")
 

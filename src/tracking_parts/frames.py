@@ -27,7 +27,10 @@ def as_bgr(frame: ArrayLike | None) -> Frame:
     """
     if frame is None:
         raise InvalidFrameError("the frame is None: was the picture or the video read?")
-    pixels = np.asarray(frame)
+    try:
+        pixels = np.asarray(frame)
+    except ValueError as error:
+        raise InvalidFrameError(f"the frame is no array of pixels: {error}") from error
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4)):
         raise InvalidFrameError(f"a frame has shape [height, width] or [height, width, 1, 3 or 4], not {pixels.shape}")
     if min(pixels.shape[:2]) < MIN_FRAME_SIDE:

@@ -6,7 +6,6 @@ No code is ever run to read one: a damaged or foreign file raises :class:`StateF
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tracking_parts.confident_frames import BestShare, ConfidentFrames, Training
 from tracking_parts.errors import StateFileError
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
+from tracking_parts.io.files import atomic_path
 from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
@@ -42,15 +42,12 @@ class TrackerState:
 
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all."""
-        target = Path(path)
-        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
         contiguous = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.tensors.items()}
         try:
-            save_file(contiguous, partial, metadata={"format": FORMAT, "values": json.dumps(self.values)})
-            os.replace(partial, target)
+            with atomic_path(Path(path)) as partial:
+                save_file(contiguous, partial, metadata={"format": FORMAT, "values": json.dumps(self.values)})
         except (OSError, SafetensorError) as error:
-            partial.unlink(missing_ok=True)
-            raise StateFileError(f"cannot write the state to {target}: {error}") from error
+            raise StateFileError(f"cannot write the state to {path}: {error}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> TrackerState:
@@ -111,8 +108,9 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
     target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
     target.parts.restore(_unpack_banks(values["banks"], tensors, device), int(values["next_id"]))
+    past = [float(distance) for distance in values["past_distances"]]
     if isinstance(target.rule, BestShare):
-        target.rule.past = [float(distance) for distance in values["past_distances"]]
+        target.rule.past = past
     _unpack_memory(target.memory, values["memory"], tensors, device)
     learned = {n.removeprefix("convnet."): t for n, t in tensors.items() if n.startswith("convnet.")}
     target.convnet.load_tensors(learned)
