@@ -140,7 +140,7 @@ class TrackerConfig:
     uncertain_below: float = _setting(0.3, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.17, "confidence below which the target counts as missing", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
-    hold_below: float = _setting(0.06, "confidence below which the centre stays where it was", low=0, high=1)
+    hold_below: float = _setting(0.045, "confidence below which the centre stays where it was", low=0, high=1)
     lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
