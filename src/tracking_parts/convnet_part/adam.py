@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.augmentation import augment
+from tracking_parts.convnet_part.frozen import OnFrozenFeatures
 from tracking_parts.convnet_part.net import CentreHead, ConvNet, circle_stamp
 from tracking_parts.convnet_part.pathway import View
 from tracking_parts.features import rgb_batch
@@ -138,7 +139,7 @@ class EndToEnd(_AdamPathway):
         return rgb_batch([crop], torch.device("cpu")), stamp[None]
 
 
-class FrozenTrunk(_AdamPathway):
+class FrozenTrunk(OnFrozenFeatures, _AdamPathway):
     """The same four last layers on the shared, frozen features: activations are cached, a shift is a slice."""
 
     def __init__(self, config: TrackerConfig, channels: int, device: torch.device, seed: int) -> None:
@@ -153,17 +154,6 @@ class FrozenTrunk(_AdamPathway):
     def vote(self, view: View) -> Tensor:
         centre_map: Tensor = self._net(view.convnet_features[None])
         return view.on_shared_grid(centre_map[0])
-
-    def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
-        return TrainingFrame(
-            frame_index, view.convnet_point(centre), view.convnet_size(object_in_map), None, view.convnet_features
-        )
-
-    def variants(
-        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
-    ) -> list[TrainingFrame]:
-        crops = augment(view.crop, view.window.crop_from_map(centre))
-        return [self.sample(look(crop), centre, object_in_map, 0) for crop in crops]
 
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.features is not None

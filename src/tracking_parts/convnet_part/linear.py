@@ -16,10 +16,8 @@ from torch import Tensor
 
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
-from tracking_parts.convnet_part.augmentation import augment
+from tracking_parts.convnet_part.frozen import OnFrozenFeatures
 from tracking_parts.convnet_part.pathway import View
-from tracking_parts.frames import Frame
-from tracking_parts.geometry import Point
 
 
 def sliding_scores(maps: Tensor, weights: Tensor) -> Tensor:
@@ -81,7 +79,7 @@ class _Problem:
         return conjugate_gradient(apply, right, filter_weights, steps)
 
 
-class LinearPathway:
+class LinearPathway(OnFrozenFeatures):
     """One linear filter per support; their maps are averaged. Votes from the frame after the first."""
 
     def __init__(self, config: TrackerConfig, channels: int, device: torch.device) -> None:
@@ -95,17 +93,6 @@ class LinearPathway:
         maps = view.convnet_features[None]
         votes = torch.stack([sliding_scores(maps, weights)[0] for weights in self._filters]).mean(dim=0)
         return view.on_shared_grid(votes)
-
-    def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
-        return TrainingFrame(
-            frame_index, view.convnet_point(centre), view.convnet_size(object_in_map), None, view.convnet_features
-        )
-
-    def variants(
-        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
-    ) -> list[TrainingFrame]:
-        crops = augment(view.crop, view.window.crop_from_map(centre))
-        return [self.sample(look(crop), centre, object_in_map, 0) for crop in crops]
 
     @torch.inference_mode()
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:

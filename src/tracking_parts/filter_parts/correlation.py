@@ -1,4 +1,4 @@
-"""Inner products between patches of two maps, for all patches at once (DESIGN, "fast, exact mathematics").
+"""Inner products between patches of two maps, for all patches at once.
 
 ``<patch p of X, patch q of Y>`` is the sum of ``K[p + δ, q + δ]`` over the cells δ of a patch, where ``K`` holds the
 inner products of single cells: one matrix product, then sums along displacements. The data matrix D of patch
