@@ -29,6 +29,8 @@ SMALL: dict[str, Any] = {
     "channels": 32,
     "convnet_channels": 16,
     "n_negatives": 60,
+    "augment": False,
+    "first_steps": 20,
 }
 
 

@@ -299,7 +299,6 @@ def test_help_is_there_and_has_an_example(command: list[str], capsys: pytest.Cap
         (["profiles"], "[NAME] One profile; all three side by side if not given."),
         (["bench", "run"], "identity, or package.module:Class. [required]"),
     ],
-    ids=" ".join,
 )
 def test_help_describes_the_arguments(command: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([*command, "--help"]) == 0
