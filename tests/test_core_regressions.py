@@ -87,3 +87,18 @@ def test_taking_the_state_of_a_net_copies_it(moving_object: SyntheticSequence) -
     for frame in moving_object.frames[4:]:
         tracker.update(frame)
     assert all(torch.equal(values, before[name]) for name, values in state.tensors.items())
+
+
+def test_parts_that_vote_at_once_keep_the_budget(moving_object: SyntheticSequence) -> None:
+    tracker = small_tracker(roles="one", u=1, n_max=60)
+    follow(tracker, moving_object)
+    sizes, counts = np.unique(tracker.trace.parts.sizes, axis=0, return_counts=True)
+    assert len(sizes) >= 1 and counts.max() <= 60
+
+
+def test_each_pathway_has_its_own_channels_on_one_layer(moving_object: SyntheticSequence) -> None:
+    tracker = small_tracker(tap="conv3_1", convnet_tap="conv3_1", channels=24, convnet_channels=8)
+    follow(tracker, moving_object, 2)
+    tensors = tracker.state().tensors
+    assert tensors["projection.parts.axes"].shape[0] == 24
+    assert tensors["projection.convnet.axes"].shape[0] == 8

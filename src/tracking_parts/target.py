@@ -21,7 +21,7 @@ class Target:
 
     frame_shape: tuple[int, ...]
     shape: Shape
-    projections: dict[str, Projection]  # of the channels of each tap
+    projections: dict[str, Projection]  # of the channels, for "parts" and for "convnet"
     parts: FilterParts
     convnet: CentrePathway
     memory: ConfidentFrames

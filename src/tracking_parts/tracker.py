@@ -164,9 +164,9 @@ class Tracker:
         side = max(config.search_factor * math.sqrt(box.area), config.search_min_reach * max(box.w, box.h))
         window = CropWindow.around(box.centre, side, config.crop_size, self._stride)
         first_maps = self._extract([cut_crop(image, window)])
-        channels = {config.convnet_tap: config.convnet_channels, config.tap: config.channels}
         projections = {
-            tap: Projection.fit(maps, channels[tap], config.cell_damping) for tap, maps in first_maps.items()
+            "parts": Projection.fit(first_maps[config.tap], config.channels, config.cell_damping),
+            "convnet": Projection.fit(first_maps[config.convnet_tap], config.convnet_channels, config.cell_damping),
         }
         target = self._empty_target(image.shape, Shape(box.w, box.h), projections)
         target.centre, target.first_side = box.centre, side
@@ -175,7 +175,7 @@ class Tracker:
     def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projections: dict[str, Projection]) -> Target:
         """A target nothing has been learned about yet."""
         config = self.config
-        convnet_channels = projections[config.convnet_tap].axes.shape[0]
+        convnet_channels = projections["convnet"].axes.shape[0]
         return Target(
             frame_shape=frame_shape,
             shape=shape,
@@ -241,8 +241,9 @@ class Tracker:
         return self._view(image, window, target, cut_crop(image, window))
 
     def _view(self, image: Frame, window: CropWindow, target: Target, crop: Frame) -> View:
-        maps = {tap: target.projections[tap](maps)[0] for tap, maps in self._extract([crop]).items()}
-        return View(image, window, crop, maps[self.config.tap], maps[self.config.convnet_tap])
+        maps = self._extract([crop])
+        features = target.projections["parts"](maps[self.config.tap])[0]
+        return View(image, window, crop, features, target.projections["convnet"](maps[self.config.convnet_tap])[0])
 
     def _mask(self, view: View, target: Target) -> Tensor:
         """M_c around the last centre; while lost, everywhere is equally likely."""

@@ -90,7 +90,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "shape": pack_shape(target.shape),
         "loudness": [target.loudness.filters, target.loudness.convnet],
         "monitor": [target.monitor.state.value, target.monitor.missing_for],
-        "projections": {tap: _pack_projection(tap, p, tensors) for tap, p in target.projections.items()},
+        "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
         "next_id": target.parts.next_id,
         "past_distances": list(target.rule.past) if isinstance(target.rule, BestShare) else [],
@@ -136,17 +136,18 @@ def _unpack_banks(sizes: list[list[int]], tensors: Mapping[str, Tensor], device:
     ]
 
 
-def _pack_projection(tap: str, projection: Projection, tensors: dict[str, Tensor]) -> float:
-    tensors[f"{tap}.mean"], tensors[f"{tap}.axes"] = projection.mean, projection.axes
+def _pack_projection(name: str, projection: Projection, tensors: dict[str, Tensor]) -> float:
+    tensors[f"projection.{name}.mean"], tensors[f"projection.{name}.axes"] = projection.mean, projection.axes
     return projection.damping
 
 
 def unpack_projections(state: TrackerState, device: torch.device) -> dict[str, Projection]:
+    def tensor(name: str, kind: str) -> Tensor:
+        return state.tensors[f"projection.{name}.{kind}"].to(device)
+
     return {
-        tap: Projection(
-            state.tensors[f"{tap}.mean"].to(device), state.tensors[f"{tap}.axes"].to(device), float(damping)
-        )
-        for tap, damping in state.values["projections"].items()
+        name: Projection(tensor(name, "mean"), tensor(name, "axes"), float(damping))
+        for name, damping in state.values["projections"].items()
     }
 
 

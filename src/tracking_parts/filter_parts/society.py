@@ -104,7 +104,9 @@ class FilterParts:
             fresh = PartBank.from_learned(learned, box_in_map.centre, role, self._next_id, outline)
             self._next_id += len(fresh)
             known = self._banks.get(fresh.size)
-            self._banks[fresh.size] = fresh if known is None else known.join(fresh)
+            joined = fresh if known is None else known.join(fresh)
+            is_fresh = np.isin(joined.ids, fresh.ids)
+            self._banks[fresh.size] = keep_budget(joined, is_fresh & joined.voting, self._config.n_max)
         return self._next_id - before
 
     def observe(self, agreed: NDArray[np.bool_]) -> None:
