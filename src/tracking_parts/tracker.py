@@ -59,8 +59,9 @@ class Tracker:
         self.device = torch.device(device)
         self.seed = seed
         self._weights = load_weights() if weights is None else weights
-        self._taps = tuple(dict.fromkeys((self.config.tap, self.config.convnet_tap)))
-        self._extract = FeatureExtractor(self._weights, self._taps, self.device)
+        self._convnet_tap = self.config.convnet_tap if self._convnet_learns else self.config.tap  # no deeper than heard
+        taps = dict.fromkeys((self.config.tap, self._convnet_tap))
+        self._extract = FeatureExtractor(self._weights, tuple(taps), self.device)
         self._stride = vgg_layer(self.config.tap).stride
         self._target: Target | None = None
         self._last: Step | None = None
@@ -166,7 +167,7 @@ class Tracker:
         first_maps = self._extract([cut_crop(image, window)])
         projections = {
             "parts": Projection.fit(first_maps[config.tap], config.channels, config.cell_damping),
-            "convnet": Projection.fit(first_maps[config.convnet_tap], config.convnet_channels, config.cell_damping),
+            "convnet": Projection.fit(first_maps[self._convnet_tap], config.convnet_channels, config.cell_damping),
         }
         target = self._empty_target(image.shape, Shape(box.w, box.h), projections)
         target.centre, target.first_side = box.centre, side
@@ -243,7 +244,7 @@ class Tracker:
     def _view(self, image: Frame, window: CropWindow, target: Target, crop: Frame) -> View:
         maps = self._extract([crop])
         features = target.projections["parts"](maps[self.config.tap])[0]
-        return View(image, window, crop, features, target.projections["convnet"](maps[self.config.convnet_tap])[0])
+        return View(image, window, crop, features, target.projections["convnet"](maps[self._convnet_tap])[0])
 
     def _mask(self, view: View, target: Target) -> Tensor:
         """M_c around the last centre; while lost, everywhere is equally likely."""
