@@ -6,13 +6,16 @@ PROCESSES ?= 1
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.installed-for-tests
+VOT_VENV := .venv-vot
+VOT_STAMP := $(VOT_VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --no-input --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench20 clean
+.PHONY: help setup vot demo test check format bench20 gate gate-update clean
 
 help:  ## Show these targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (torch is about 200 MB)"
@@ -22,16 +25,31 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) install -c constraints.txt --no-deps opencv-contrib-python-headless
 	@touch $@
 
+$(TEST_STAMP): $(STAMP)
+	@echo "installing what the tests compare with (Ray, got10k, TraX, dlib)"
+	@$(PIP) install -c constraints.txt -e ".[dev,ray,vot,got10k]"
+	@$(PIP) install -c constraints.txt --no-deps dlib-bin
+	@touch $@
+
+# VOT's toolkit wants other versions of our packages: it gets an environment of its own.
+$(VOT_STAMP): constraints-vot.txt
+	@echo "installing VOT's toolkit into $(VOT_VENV)"
+	@test -x $(VOT_VENV)/bin/python || $(PYTHON) -m venv $(VOT_VENV)
+	@$(VOT_VENV)/bin/python -m pip -qq --no-input --disable-pip-version-check install --no-deps -r constraints-vot.txt
+	@touch $@
+
+vot: $(VOT_STAMP)  ## Install VOT's own toolkit beside ours, into .venv-vot
+
 setup: $(STAMP)  ## Make a ready .venv and fetch the weights
 	@$(BIN)/stp weights
 
 demo: setup  ## Track the rabbit's head in a real clip, into out/demo
 	@$(BIN)/stp demo --out out/demo
 
-test: setup  ## Run all tests, with coverage
+test: setup $(TEST_STAMP) $(VOT_STAMP)  ## Run all tests, with coverage
 	@$(BIN)/python -m pytest --cov --cov-fail-under=90
 
-check: $(STAMP)  ## Lint, formatting, types, layering and exported names, as CI does
+check: $(TEST_STAMP)  ## Lint, formatting, types, layering and exported names, as CI does
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -46,6 +64,12 @@ bench20: setup  ## Compare with CSRT on the sequences in DATA, resumable
 		--data $(DATA) --out $(BENCH_OUT) --processes $(PROCESSES)
 	@$(BIN)/stp bench score --data $(DATA) --out $(BENCH_OUT)
 
-clean:  ## Remove all that was made here, the environment included
-	rm -rf $(VENV) out build dist src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+gate: setup  ## Compare with the committed figures on a few short sequences in DATA
+	@$(BIN)/stp bench gate --data $(DATA) --processes 2
+
+gate-update: setup  ## Measure them again, and write the file to be committed
+	@$(BIN)/stp bench gate --data $(DATA) --processes 2 --update
+
+clean:  ## Remove all that was made here, the environments included
+	rm -rf $(VENV) $(VOT_VENV) out build dist src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -126,6 +126,19 @@ def test_robustness_by_hand() -> None:
     assert math.isnan(measures.robustness([])) and math.isnan(measures.failures_per_hundred_frames([]))
 
 
+def test_failures_of_one_pass() -> None:
+    calm, rough = score_of([NAN] * 20), score_of([NAN] * 20, (0, 8, 15), (3, 10))
+    assert measures.failure_count([calm, rough, rough]) == 4
+    assert measures.mean_failures([[calm, rough], [rough]]) == 1 + 2
+    assert measures.mean_failures([[calm], [rough], []]) == measures.failure_count([calm, rough])
+    assert measures.mean_failures([]) == 0
+
+
+def test_segments_know_their_frames() -> None:
+    cut = measures.segments(score_of([NAN, 0.8, NAN, NAN, NAN, NAN, NAN, NAN, 0.6, 0.4], (0, 7), (2,)))
+    assert [(one.start, one.end, one.failed) for one in cut] == [(0, 7, True), (7, 10, False)]
+
+
 def test_expected_overlap_by_hand() -> None:
     # Segment 1: frames 0 to 2, failed in frame 2: overlaps 0.8, 0, 0, ... for ever. Segment 2: from frame 7: 0.6, 0.4.
     score = score_of([NAN, 0.8, NAN, NAN, NAN, NAN, NAN, NAN, 0.6, 0.4], (0, 7), (2,))
@@ -147,6 +160,23 @@ def test_expected_overlap_leaves_unknown_lengths_out() -> None:
     assert math.isnan(measures.expected_average_overlap([perfect], (50, 100)))
 
 
+def test_weighted_expected_overlap_by_hand() -> None:
+    # The same two segments, the second counting three times as much as the first.
+    score = score_of([NAN, 0.8, NAN, NAN, NAN, NAN, NAN, NAN, 0.6, 0.4], (0, 7), (2,))
+    curve = measures.expected_overlap_curve([score], 5, [[1, 3]])
+    assert curve[2:] == pytest.approx([(0.8 + 3 * 0.6) / 4, (0.4 + 3 * 0.5) / 4, 0.8 / 3, 0.8 / 4])
+    assert measures.expected_average_overlap([score], (2, 3), [[1, 3]]) == pytest.approx((0.65 + 0.475) / 2)
+    only_second = measures.expected_overlap_curve([score], 5, [[0, 2]])
+    assert only_second[2:] == pytest.approx([0.6, 0.5, NAN, NAN], nan_ok=True)
+
+
+def test_weights_must_fit_the_segments() -> None:
+    score = score_of([NAN, 0.8, NAN, NAN, NAN, NAN, NAN, NAN, 0.6, 0.4], (0, 7), (2,))
+    for weights in ([[1.0]], [[1.0, 1.0, 1.0]], [], [[1.0, 1.0], [1.0]]):
+        with pytest.raises(ValueError, match="zip"):
+            measures.expected_overlap_curve([score], 5, weights)
+
+
 def slow_expected_overlap(scores: list[SequenceScore], length: int) -> float:
     """The definition of one entry of the curve, segment by segment."""
     means = []
@@ -159,22 +189,34 @@ def slow_expected_overlap(scores: list[SequenceScore], length: int) -> float:
     return sum(means) / len(means) if means else NAN
 
 
-@given(st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=30), min_size=1, max_size=5), st.data())
-def test_expected_overlap_agrees_with_its_definition(runs: list[list[float]], data: st.DataObject) -> None:
-    scores = []
-    for overlaps in runs:
-        failures = data.draw(st.sets(st.integers(1, len(overlaps) - 1), max_size=3))
-        starts: list[int] = [0]
-        kept: list[int] = []
-        for failure in sorted(failures):
-            if failure > starts[-1] and len(kept) < len(starts):
-                kept.append(failure)
-                if failure + 5 < len(overlaps):
-                    starts.append(failure + 5)
-        scores.append(score_of(overlaps, tuple(starts), tuple(kept)))
+@st.composite
+def runs_with_failures(draw: st.DrawFn) -> SequenceScore:
+    """A run of at most 30 frames with failures anywhere, restarted five frames later where that is possible."""
+    overlaps = draw(st.lists(st.floats(0, 1), min_size=2, max_size=30))
+    starts: list[int] = [0]
+    kept: list[int] = []
+    for failure in sorted(draw(st.sets(st.integers(1, len(overlaps) - 1), max_size=3))):
+        if failure > starts[-1] and len(kept) < len(starts):
+            kept.append(failure)
+            if failure + 5 < len(overlaps):
+                starts.append(failure + 5)
+    return score_of(overlaps, tuple(starts), tuple(kept))
+
+
+@given(st.lists(runs_with_failures(), min_size=1, max_size=5))
+def test_expected_overlap_agrees_with_its_definition(scores: list[SequenceScore]) -> None:
     curve = measures.expected_overlap_curve(scores, 35)
     slow = [slow_expected_overlap(scores, length) for length in range(2, 36)]
     assert curve[2:] == pytest.approx(slow, nan_ok=True)
+
+
+@given(st.lists(st.tuples(runs_with_failures(), st.integers(0, 3)), min_size=1, max_size=5))
+def test_a_whole_weight_is_as_many_runs(weighted: list[tuple[SequenceScore, int]]) -> None:
+    scores = [score for score, _ in weighted]
+    weights = [[float(times)] * len(score.starts) for score, times in weighted]
+    repeated = [score for score, times in weighted for _ in range(times)]
+    curve = measures.expected_overlap_curve(scores, 35, weights)
+    assert curve == pytest.approx(measures.expected_overlap_curve(repeated, 35), nan_ok=True)
 
 
 def oracle_scores(shared_data: Path, names: list[str] | None = None) -> list[SequenceScore]:

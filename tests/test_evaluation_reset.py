@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthetic import SyntheticSequence, moving_boxes, render_sequence, write_vot_folder
-from tracking_parts.errors import ConfigError, FormatError, SourceError
+from tracking_parts.errors import FormatError, SourceError
 from tracking_parts.evaluation import measures
-from tracking_parts.evaluation.protocol import VOT2016, VOT2017, ResetProtocol, find_protocol
-from tracking_parts.evaluation.reset import (
-    EvaluatedTracker,
-    Frame,
-    frame_overlap,
-    run_reset,
-    score_trajectory,
-    start_box,
-)
+from tracking_parts.evaluation.experiment import EvaluatedTracker, Frame, frame_overlap, start_box
+from tracking_parts.evaluation.protocol import VOT2016
+from tracking_parts.evaluation.reset import run_reset, score_trajectory
 from tracking_parts.evaluation.trackers import IdentityTracker
 from tracking_parts.evaluation.trajectory import (
     Code,
@@ -165,27 +158,6 @@ def test_protocol_gives_the_start_box(tmp_path: Path, moving_object: SyntheticSe
     run_reset(area, sequence, VOT2016)
     assert enclosing.starts[0][1] == Box(10, 20, 40, 40)
     assert area.starts[0][1].w == pytest.approx(40 / math.sqrt(2))
-
-
-def test_protocols_by_name() -> None:
-    assert find_protocol("vot2017") is VOT2017
-    assert VOT2016.eao_interval == (108, 371) and VOT2017.eao_interval == (100, 356)
-    with pytest.raises(ConfigError, match="vot2016, vot2017"):
-        find_protocol("vot2099")
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: ResetProtocol(skip=0),
-        lambda: ResetProtocol(burn_in=-1),
-        lambda: ResetProtocol(eao_interval=(9, 8)),
-        lambda: ResetProtocol(eao_interval=(1, 8)),
-    ],
-)
-def test_senseless_protocols_are_refused(make: Callable[[], ResetProtocol]) -> None:
-    with pytest.raises(ConfigError):
-        make()
 
 
 def test_scoring_needs_the_same_length(twenty_frames: Sequence) -> None:

@@ -10,14 +10,15 @@ import pytest
 from core_helpers import SMALL, Weights, random_weights
 from synthetic import SyntheticSequence, write_vot_folder
 from tracking_parts import Box, Result, Tracker
-from tracking_parts.evaluation.protocol import ResetProtocol
-from tracking_parts.evaluation.reset import EvaluatedTracker, run_reset
+from tracking_parts.evaluation.experiment import EvaluatedTracker
+from tracking_parts.evaluation.protocol import load_reset_protocol
+from tracking_parts.evaluation.reset import run_reset
 from tracking_parts.evaluation.runner import Task, run_task
 from tracking_parts.evaluation.trackers import choose_tracker
 from tracking_parts.evaluation.trajectory import Trajectory
 from tracking_parts.io.sequences import Sequence, read_sequence
 
-PROTOCOL = ResetProtocol(skip=1)
+PROTOCOL = replace(load_reset_protocol("vot2016"), skip=1)
 VERSIONS: dict[str, dict[str, object]] = {
     "linear": {},
     "end to end": {"convnet": "end_to_end", "convnet_tap": "conv2_1", "epochs": 1, "confident_radius": 100.0},

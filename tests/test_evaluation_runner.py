@@ -1,4 +1,4 @@
-"""Trackers by name, runs over many sequences, and scores."""
+"""Trackers by name, and runs over many sequences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -15,24 +14,17 @@ from typer.testing import CliRunner
 from synthetic import SyntheticSequence, moving_boxes, render_sequence, write_vot_folder
 from tracking_parts.cli_bench import bench_app
 from tracking_parts.errors import ConfigError, FormatError
-from tracking_parts.evaluation.protocol import VOT2016
-from tracking_parts.evaluation.reset import run_reset
-from tracking_parts.evaluation.runner import Outcome, Task, run, run_task
-from tracking_parts.evaluation.scoring import markdown_table, score
-from tracking_parts.evaluation.trackers import (
-    OpenCVTracker,
-    OurTracker,
-    TrackerSpec,
-    choose_tracker,
-    polygon_from_answer,
-    whole_pixels_inside,
-)
+from tracking_parts.evaluation.protocol import load_reset_protocol
+from tracking_parts.evaluation.runner import Outcome, Plan, Task, result_path, run, run_task
+from tracking_parts.evaluation.scoring import load_runs
+from tracking_parts.evaluation.trackers import OurTracker, TrackerSpec, choose_tracker, polygon_from_answer
 from tracking_parts.evaluation.trajectory import read_trajectory
 from tracking_parts.geometry import Box
 from tracking_parts.io.sequences import find_sequences, read_sequence
 from tracking_parts.result import Result, State
 from tracking_parts.versions import versions
 
+VOT2016 = load_reset_protocol("vot2016")
 BOX = Box(1, 2, 3, 4)
 SLANTED = ((10.0, 0.0), (20.0, 10.0), (10.0, 20.0), (0.0, 10.0))
 
@@ -109,42 +101,6 @@ def test_answers_that_make_no_sense() -> None:
         polygon_from_answer((1, 2, 3))
 
 
-def test_whole_pixels() -> None:
-    assert whole_pixels_inside(Box(1.6, 2.4, 3, 4), (100, 100)) == (2, 2, 3, 4)
-    assert whole_pixels_inside(Box(-5, -5, 10, 10), (100, 100)) == (0, 0, 5, 5)
-    assert whole_pixels_inside(Box(98.7, 50, 10, 0.2), (100, 100)) == (99, 50, 1, 1)
-    assert whole_pixels_inside(Box(200, 200, 5, 5), (100, 100)) == (99, 99, 1, 1)
-
-
-def test_opencv_keeps_the_last_box_when_lost() -> None:
-    class Peer:
-        answers = iter([(True, (5, 6, 7, 8)), (False, (0, 0, 0, 0))])
-
-        def init(self, frame: Any, box: tuple[int, ...]) -> None:
-            assert box == (1, 2, 3, 4)
-
-        def update(self, frame: Any) -> tuple[bool, tuple[int, ...]]:
-            return next(self.answers)
-
-    tracker, frame = OpenCVTracker(Peer()), np.zeros((20, 20, 3), np.uint8)
-    tracker.init(frame, BOX)
-    assert tracker.update(frame) == tracker.update(frame) == Box(5, 6, 7, 8).polygon
-
-
-@pytest.mark.parametrize("name", ["csrt", "kcf", "mil", "mosse", "medianflow"])
-def test_opencv_trackers_follow_an_easy_object(name: str, vot_data: Path) -> None:
-    if name != "mil" and not hasattr(cv2, "legacy"):
-        pytest.skip("this OpenCV is built without the contrib modules")
-    trajectory = run_reset(choose_tracker(f"opencv:{name}").factory, read_sequence(vot_data / "moving"), VOT2016)
-    assert trajectory.failures == ()
-
-
-def test_opencv_without_contrib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(cv2, "legacy", raising=False)
-    with pytest.raises(ConfigError, match="opencv-contrib"):
-        choose_tracker("opencv:mosse")
-
-
 # Runs
 
 
@@ -171,7 +127,7 @@ def test_run_writes_vot_results_and_what_made_them(vot_data: Path, tmp_path: Pat
     assert len((out / "identity" / "moving" / "moving_001_time.txt").read_text().splitlines()) == 12
     made_by = json.loads((out / "identity" / "run.json").read_text(encoding="utf-8"))
     assert (made_by["tracker"], made_by["seed"], made_by["threads"]) == ("identity", 7, 1)
-    assert made_by["protocol"]["eao_interval"] == [108, 371]
+    assert made_by["protocol"]["eao_interval"] == [108, 371] and made_by["engine"] == "local"
     assert made_by["versions"] == versions() and made_by["machine"]["cores"] >= 1
 
 
@@ -212,12 +168,6 @@ def test_a_sequence_that_raises_does_not_stop_the_others(vot_data: Path, tmp_pat
     assert not (tmp_path / "out" / "trackers_for_tests-RaisesOnNarrowFrames" / "narrow").exists()
 
 
-def test_a_worker_that_dies_is_reported(vot_data: Path, tmp_path: Path) -> None:
-    (outcome,) = run(["trackers_for_tests:Dies"], vot_data, tmp_path / "out", sequences=["moving"])
-    assert (outcome.status, outcome.sequence) == ("raised", "moving")
-    assert "died" in outcome.error
-
-
 def test_our_own_errors_are_one_line(vot_data: Path, tmp_path: Path) -> None:
     sequence = read_sequence(vot_data / "moving")
     sequence.frames[3].write_bytes(b"no picture")
@@ -235,7 +185,7 @@ def test_tasks_run_in_this_process_too(vot_data: Path, tmp_path: Path) -> None:
     assert read_trajectory(path).failures == (1, 7)
 
 
-@pytest.mark.parametrize("numbers", [{"processes": 0}, {"threads": 0}])
+@pytest.mark.parametrize("numbers", [{"processes": 0}, {"threads": 0}, {"repetitions": 0}])
 def test_senseless_numbers_are_refused(vot_data: Path, tmp_path: Path, numbers: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         run(["identity"], vot_data, tmp_path / "out", **numbers)  # type: ignore[arg-type]
@@ -246,61 +196,107 @@ def test_unknown_sequences_are_named(vot_data: Path, tmp_path: Path) -> None:
         run(["identity"], vot_data, tmp_path / "out", sequences=["moving", "nope"])
 
 
-# Scores
-
-
 @pytest.fixture
 def scored(vot_data: Path, tmp_path: Path) -> Path:
     """Results of a perfect and of a bad tracker."""
     out = tmp_path / "out"
     for tracker in ("identity", "trackers_for_tests:LosesAtOnce"):
         for sequence in find_sequences(vot_data):
-            path = out / TrackerSpec.parse(tracker).folder_name / sequence.name / f"{sequence.name}_001.txt"
+            path = result_path(out, TrackerSpec.parse(tracker), sequence.name)
             assert run_task(Task(tracker, sequence, path, VOT2016, seed=0)).status == "done"
     return out
 
 
-def test_scores(scored: Path, vot_data: Path) -> None:
-    best, worst = score(scored, vot_data, interval=(3, 8))
-    assert (best.tracker, worst.tracker) == ("identity", "trackers_for_tests-LosesAtOnce")
-    assert (best.sequences, best.frames, best.failures, best.robustness) == (2, 24, 0, 0)
-    assert best.accuracy == pytest.approx(1) and best.eao == pytest.approx(1)
-    assert (worst.failures, worst.robustness, worst.eao) == (4, 2, 0)
-    assert worst.robustness_star == pytest.approx(100 * 4 / 24)
-    assert math.isnan(worst.accuracy) and worst.frames_per_second > 0
+def test_what_was_run_is_scored(scored: Path, vot_data: Path) -> None:
+    best, worst = load_runs(scored, vot_data, VOT2016)
+    assert [len(one.runs) for one in (best, worst)] == [2, 2]
+    assert [sum(len(run.score.failures) for run in one.runs) for one in (best, worst)] == [0, 4]
+    assert math.isnan(best.runs[0].score.overlaps[0]) and best.runs[0].score.overlaps[1] == pytest.approx(1)
 
 
-def test_scores_by_sequence_and_as_a_table(scored: Path, vot_data: Path) -> None:
-    rows = score(scored, vot_data, interval=(3, 8), by_sequence=True)
-    assert [row.sequence for row in rows] == [None, "moving", "growing"] * 2
-    lines = markdown_table(rows).splitlines()
-    assert lines[0] == "| tracker | sequence | sequences | frames | EAO | A | failures | R | R* | fps |"
-    assert lines[2].startswith("| identity | all | 2 | 24 | 1.000 | 1.000 | 0 | 0.00 | 0.000 |")
-    assert lines[3].startswith("| identity | moving | 1 | 12 | – | 1.000 | 0 |")
-    assert len(lines) == 8 and len({line.count("|") for line in lines}) == 1
+def test_repetitions_have_seeds_and_files_of_their_own(vot_data: Path, tmp_path: Path) -> None:
+    out, plans = tmp_path / "out", list[Plan]()
+    outcomes = run(["identity"], vot_data, out, seed=5, repetitions=2, sequences=["moving"], on_plan=plans.append)
+    assert [(one.repetition, one.status) for one in sorted(outcomes, key=lambda one: one.repetition)] == [
+        (1, "done"),
+        (2, "done"),
+    ]
+    assert [(task.seed, task.result_path.name) for task in plans[0].tasks] == [
+        (5, "moving_001.txt"),
+        (6, "moving_002.txt"),
+    ]
+    assert all(task.result_path.exists() for task in plans[0].tasks)
+    more = run(["identity"], vot_data, out, seed=5, repetitions=3, sequences=["moving"])
+    assert [one.status for one in sorted(more, key=lambda one: one.repetition)] == ["skipped", "skipped", "done"]
+    (runs,) = load_runs(out, vot_data, VOT2016)
+    assert [one.repetition for one in runs.runs] == [1, 2, 3]
 
 
-def test_scoring_needs_results_of_these_sequences(scored: Path, vot_data: Path, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no results"):
-        score(tmp_path / "nowhere", vot_data)
-    (vot_data / "list.txt").write_text("other\n", encoding="utf-8")
-    (vot_data / "moving").rename(vot_data / "other")
-    with pytest.raises(FormatError, match="none of its sequences"):
-        score(scored, vot_data)
+def test_one_pass_is_a_protocol_like_another(vot_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    outcomes = run(["trackers_for_tests:LosesAtOnce"], vot_data, out, protocol="ope", sequences=["moving"])
+    assert [(one.status, one.failures, one.frames) for one in outcomes] == [("done", None, 12)]
+    folder = out / "trackers_for_tests-LosesAtOnce"
+    lines = (folder / "moving" / "moving_001.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "1" and all(line.startswith("-500") for line in lines[1:])
+    assert json.loads((folder / "run.json").read_text(encoding="utf-8"))["protocol"]["precision_pixels"] == 20
+    with pytest.raises(ConfigError, match="another protocol"):
+        run(["trackers_for_tests:LosesAtOnce"], vot_data, out, protocol="vot2016")
 
 
-def test_run_and_score_by_command(vot_data: Path, tmp_path: Path) -> None:
+def test_results_of_the_first_release_are_continued(vot_data: Path, tmp_path: Path) -> None:
+    """Their description has fewer keys; hours of work must not be lost for that."""
+    folder = tmp_path / "out" / "opencv-mil"
+    old = {
+        "tracker": "opencv:mil",
+        "settings": {},
+        "seed": 0,
+        "protocol": {
+            "name": "vot2016",
+            "failure_overlap": 0.0,
+            "skip": 5,
+            "burn_in": 10,
+            "eao_interval": [108, 371],
+            "init_box": "area",
+        },
+        "threads": 1,
+    }
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps(old), encoding="utf-8")
+    (outcome,) = run(["opencv:mil"], vot_data, tmp_path / "out", sequences=["moving"], threads=1)
+    assert outcome.status == "done"
+    assert json.loads((folder / "run.json").read_text(encoding="utf-8")) == old
+    with pytest.raises(ConfigError, match="another protocol"):
+        run(["opencv:mil"], vot_data, tmp_path / "out", protocol="vot2017")
+
+
+def test_a_finished_folder_is_not_touched(vot_data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(["identity"], vot_data, out, sequences=["moving"])
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    (outcome,) = run(["identity"], vot_data, out, sequences=["moving"])
+    assert outcome.status == "skipped"
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"), [({"engine": "steam"}, "local or ray"), ({"address": "auto"}, "only the engine ray")]
+)
+def test_wrong_engines_are_refused_before_anything_is_written(
+    vot_data: Path, tmp_path: Path, wrong: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        run(["identity"], vot_data, tmp_path / "out", **wrong)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_by_command(vot_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     folders = ["--data", str(vot_data), "--out", str(out)]
     ran = CliRunner().invoke(bench_app, ["run", "identity", *folders, "--sequences", "moving, growing"])
     assert ran.exit_code == 0, ran.output
     assert "2 of 2 results" in ran.stdout
     assert "1/2 identity" in ran.stderr and "0 failures in 12 frames" in ran.stderr and "\x1b" not in ran.stderr
-    for options in ([], ["--markdown"], ["--by-sequence", "--protocol", "vot2017"]):
-        shown = CliRunner().invoke(bench_app, ["score", *folders, *options])
-        assert shown.exit_code == 0, shown.output
-        assert "identity" in shown.stdout and "EAO" in shown.stdout
-        assert ("growing" in shown.stdout) == ("--by-sequence" in options)
 
 
 def test_command_reports_what_raised(vot_data: Path, tmp_path: Path) -> None:
@@ -311,12 +307,6 @@ def test_command_reports_what_raised(vot_data: Path, tmp_path: Path) -> None:
     assert ran.exit_code == 1
     assert f"stp: {tracker} on narrow: ZeroDivisionError: too narrow" in ran.stderr.splitlines()
     assert "1 of 2 results" in ran.stdout
-
-
-def test_command_notes_uneven_runs(scored: Path, vot_data: Path) -> None:
-    (scored / "identity" / "moving" / "moving_001.txt").unlink()
-    shown = CliRunner().invoke(bench_app, ["score", "--data", str(vot_data), "--out", str(scored)])
-    assert shown.exit_code == 0 and shown.stderr.startswith("stp: note: the trackers were run on different numbers")
 
 
 def test_our_tracker_in_a_real_run(tmp_path: Path, growing_object: SyntheticSequence) -> None:

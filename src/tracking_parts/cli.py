@@ -16,7 +16,9 @@ import typer
 
 from tracking_parts import __version__
 from tracking_parts.cli_bench import bench_app
+from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
+from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
 
 EXIT_BAD_INPUT = 2
@@ -32,7 +34,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+bench_app.command("paper")(paper_command)
+bench_app.command("gate")(gate_command)
 app.add_typer(bench_app, name="bench")
+app.add_typer(vot_app, name="vot")
 
 SourceArgument = Annotated[
     str, typer.Argument(help="A video, a folder of images, a VOT or OTB sequence folder, or a camera's number.")

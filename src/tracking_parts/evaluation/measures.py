@@ -10,6 +10,10 @@ Conventions, because toolkits differ and figures are only comparable within one:
   frame later;
 * accuracy weighs each sequence's mean by the sequence's full length, skipped frames included; pooling the frames that
   count instead gives about 0.002 more.
+
+Repetitions: a list of scores may hold several runs of one sequence. A, EAO, R and R* then pool all runs, each as if it
+were a sequence of its own, so that a sequence with more runs weighs more; :func:`failure_count` counts over all runs.
+:func:`mean_failures` is the number to compare between experiments with different numbers of repetitions.
 """
 
 from __future__ import annotations
@@ -108,23 +112,38 @@ def overlaps_after_burn_in(score: SequenceScore, burn_in: int) -> Overlaps:
     return np.asarray(score.overlaps[counts])
 
 
-def accuracy(scores: Sequence[SequenceScore], burn_in: int = 10) -> float:
-    """A: the sequences' mean overlaps while tracking, weighted by their lengths; ``nan`` where no frame counts."""
+def accuracy_sums(scores: Sequence[SequenceScore], burn_in: int) -> tuple[float, int]:
+    """What accuracy divides: the mean overlaps times lengths, and the lengths; additive over scores."""
     weighted, weights = 0.0, 0
     for score in scores:
         counted = overlaps_after_burn_in(score, burn_in)
         if len(counted):
             weighted += float(counted.mean()) * score.length
             weights += score.length
+    return weighted, weights
+
+
+def accuracy(scores: Sequence[SequenceScore], burn_in: int = 10) -> float:
+    """A: the sequences' mean overlaps while tracking, weighted by their lengths; ``nan`` where no frame counts."""
+    weighted, weights = accuracy_sums(scores, burn_in)
     return weighted / weights if weights else math.nan
 
 
 def failure_count(scores: Sequence[SequenceScore]) -> int:
+    """Failures over all runs: with three repetitions about three times as many as with one."""
     return sum(len(score.failures) for score in scores)
 
 
+def mean_failures(groups: Sequence[Sequence[SequenceScore]]) -> float:
+    """Failures in one pass through the data set: per sequence the mean over its runs, summed over the sequences.
+
+    One group holds the runs of one sequence; a group without a run says nothing and is left out.
+    """
+    return math.fsum(failure_count(runs) / len(runs) for runs in groups if runs)
+
+
 def robustness(scores: Sequence[SequenceScore]) -> float:
-    """R: mean number of failures per sequence."""
+    """R: mean number of failures per sequence (per run where there are repetitions)."""
     return failure_count(scores) / len(scores) if scores else math.nan
 
 
@@ -140,6 +159,8 @@ class Segment:
 
     overlaps: Overlaps  # without the frame of the start; nan counted as 0
     failed: bool
+    start: int  # frame of the (re)start
+    end: int  # frame of the next restart, or the length of the sequence
 
 
 def segments(score: SequenceScore) -> list[Segment]:
@@ -152,40 +173,63 @@ def segments(score: SequenceScore) -> list[Segment]:
     cut = []
     for start, end in zip(score.starts, ends, strict=True):
         overlaps = np.nan_to_num(score.overlaps[start + 1 : end], nan=0.0)
-        cut.append(Segment(overlaps, failed=any(start <= failure < end for failure in score.failures)))
+        failed = any(start <= failure < end for failure in score.failures)
+        cut.append(Segment(overlaps, failed, start, end))
     return cut
 
 
-def expected_overlap_curve(scores: Sequence[SequenceScore], longest: int) -> NDArray[np.float64]:
-    """Expected average overlap of a sequence of each length: entry ``n`` for ``n`` frames, the start included.
+# One number per segment of each score: how much the segment counts.
+SegmentWeights = Sequence[Sequence[float]]
 
-    Entry ``n`` is the mean over all segments that can say something about ``n`` frames (see :func:`segments`) of their
-    mean overlap in frames 2 ... n. Entries 0 and 1 hold no tracked frame and are ``nan``, as are lengths that no
-    segment reaches.
+
+def expected_overlap_sums(
+    scores: Sequence[SequenceScore], longest: int, weights: SegmentWeights | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums behind the curve, per length: weighted mean overlaps of the segments that reach it, and their weights.
+
+    Both are additive over scores: whoever resamples sequences needs to cut them only once.
     """
     total = np.zeros(longest + 1)
     known = np.zeros(longest + 1)
-    for score in scores:
-        for segment in segments(score):
-            tracked = np.zeros(max(longest - 1, 0))
+    if weights is None:
+        weights = [[1.0] * len(score.starts) for score in scores]
+    tracked_frames = np.arange(1, max(longest, 1))
+    for score, of_segments in zip(scores, weights, strict=True):
+        for segment, weight in zip(segments(score), of_segments, strict=True):
+            tracked = np.zeros(len(tracked_frames))
             shared = min(len(tracked), len(segment.overlaps))
             tracked[:shared] = segment.overlaps[:shared]
             reach = longest if segment.failed else min(longest, len(segment.overlaps) + 1)
-            averages = np.cumsum(tracked) / np.arange(1, len(tracked) + 1)
-            total[2 : reach + 1] += averages[: max(reach - 1, 0)]
-            known[2 : reach + 1] += 1
+            averages = np.cumsum(tracked) / tracked_frames
+            total[2 : reach + 1] += weight * averages[: max(reach - 1, 0)]
+            known[2 : reach + 1] += weight
+    return total, known
+
+
+def expected_overlap_curve(
+    scores: Sequence[SequenceScore], longest: int, weights: SegmentWeights | None = None
+) -> NDArray[np.float64]:
+    """Expected average overlap of a sequence of each length: entry ``n`` for ``n`` frames, the start included.
+
+    Entry ``n`` is the mean over all segments that can say something about ``n`` frames (see :func:`segments`) of their
+    mean overlap in frames 2 ... n, weighted where weights are given. Entries 0 and 1 hold no tracked frame and are
+    ``nan``, as are lengths that no segment of positive weight reaches.
+    """
+    total, known = expected_overlap_sums(scores, longest, weights)
     curve = np.full(longest + 1, np.nan)
     np.divide(total, known, out=curve, where=known > 0)
     return curve
 
 
-def expected_average_overlap(scores: Sequence[SequenceScore], interval: tuple[int, int]) -> float:
+def expected_average_overlap(
+    scores: Sequence[SequenceScore], interval: tuple[int, int], weights: SegmentWeights | None = None
+) -> float:
     """EAO: the curve averaged over the lengths of the interval, both ends included.
 
     Lengths that no segment reaches are left out, and where none is reached the answer is ``nan``: neither happens
     with a whole VOT data set, both do with a few short sequences, whose EAO means little anyway.
     """
     low, high = interval
-    values = expected_overlap_curve(scores, high)[low : high + 1]
+    values = expected_overlap_curve(scores, high, weights)[low : high + 1]
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else math.nan

@@ -1,32 +1,40 @@
-"""The rules of a reset-based experiment, as data."""
+"""The rules of an experiment, as data: YAML files of the package, or anybody's own.
+
+Two kinds: ``reset`` (VOT's supervised experiment, :class:`ResetProtocol`) and ``one-pass`` (started once,
+:class:`OnePassProtocol`). Both say by ``init_box`` which upright box a tracker gets for a rotated ground-truth polygon:
+``enclosing`` holds all of it and, around a slanted object, mostly background; ``area`` has the same proportions and the
+polygon's area, around the polygon's centre. All trackers of a run get the same one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import MISSING, dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
 
 from tracking_parts.errors import ConfigError
 
 InitBox = Literal["area", "enclosing"]
+OverlapKind = Literal["polygon", "rectangle"]
 
 
 @dataclass(frozen=True, slots=True)
 class ResetProtocol:
-    """VOT's supervised experiment: a tracker that lost the object is started again a little later.
+    """VOT's supervised experiment: a tracker that lost the object is started again a little later."""
 
-    ``init_box`` says which upright box a tracker gets for a rotated ground-truth polygon: ``enclosing`` holds all of it
-    and, around a slanted object, mostly background; ``area`` has the same proportions and the polygon's area, around
-    the polygon's centre. All trackers of a run get the same one.
-    """
-
-    name: str = "vot2016"
+    name: str
+    eao_interval: tuple[int, int]  # typical short-term lengths of the data set, both ends included
     failure_overlap: float = 0.0  # a failure is an overlap of at most this
     skip: int = 5  # frames from a failure to the restart
     burn_in: int = 10  # frames from a start that do not count for accuracy
-    eao_interval: tuple[int, int] = (108, 371)  # typical short-term lengths of the data set
     init_box: InitBox = "area"
 
     def __post_init__(self) -> None:
+        _check_choice(self.name, "init_box", self.init_box, get_args(InitBox))
+        _check_number(self.name, "failure_overlap", self.failure_overlap, 0, 1)
         if self.skip < 1 or self.burn_in < 0:
             raise ConfigError(f"protocol {self.name}: skip must be at least 1 and burn_in at least 0")
         low, high = self.eao_interval
@@ -36,14 +44,111 @@ class ResetProtocol:
             )
 
 
-VOT2016 = ResetProtocol()
-VOT2017 = ResetProtocol(name="vot2017", eao_interval=(100, 356))
-PROTOCOLS = {protocol.name: protocol for protocol in (VOT2016, VOT2017)}
+@dataclass(frozen=True, slots=True)
+class OnePassProtocol:
+    """Started once on the first frame and never helped again: OTB's one-pass evaluation, or a run without resets.
+
+    The object counts as lost where the overlap stays at ``lost_overlap`` or below for ``lost_for`` frames, or until the
+    end. ``overlap`` compares upright boxes as they are (``rectangle``, as OTB does) or polygons clipped to the image
+    (``polygon``, as VOT does).
+    """
+
+    name: str
+    init_box: InitBox = "enclosing"
+    overlap: OverlapKind = "rectangle"
+    precision_pixels: float = 20.0  # distance of the centres that counts as precise
+    lost_overlap: float = 0.0
+    lost_for: int = 10
+
+    def __post_init__(self) -> None:
+        _check_choice(self.name, "init_box", self.init_box, get_args(InitBox))
+        _check_choice(self.name, "overlap", self.overlap, get_args(OverlapKind))
+        _check_number(self.name, "lost_overlap", self.lost_overlap, 0, 1)
+        if self.precision_pixels <= 0 or self.lost_for < 1:
+            raise ConfigError(f"protocol {self.name}: precision_pixels must be above 0 and lost_for at least 1")
 
 
-def find_protocol(name: str) -> ResetProtocol:
-    """The protocol of that name, or a :class:`ConfigError` that lists the known ones."""
+Protocol = ResetProtocol | OnePassProtocol
+KINDS: dict[str, type[ResetProtocol] | type[OnePassProtocol]] = {"reset": ResetProtocol, "one-pass": OnePassProtocol}
+
+
+def load_protocol(name: str) -> Protocol:
+    """A protocol of the package by its name, or anybody's by the path of a YAML file."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml"):
+        try:
+            return parse_protocol(path.read_text(encoding="utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    bundled = _bundled()
+    if name not in bundled:
+        raise ConfigError(f"unknown protocol {name!r}: choose one of {', '.join(bundled)}, or give a .yaml file")
+    return parse_protocol(bundled[name], f"{name}.yaml")
+
+
+def load_reset_protocol(name: str) -> ResetProtocol:
+    """Like :func:`load_protocol`, where only VOT's experiment makes sense."""
+    protocol = load_protocol(name)
+    if not isinstance(protocol, ResetProtocol):
+        raise ConfigError(f"protocol {name!r} is not reset-based")
+    return protocol
+
+
+def parse_protocol(text: str, source: str) -> Protocol:
+    """A protocol from YAML; ``source`` names it in errors. Unknown, missing and mistyped keys are refused."""
     try:
-        return PROTOCOLS[name]
-    except KeyError:
-        raise ConfigError(f"unknown protocol {name!r}: choose one of {', '.join(PROTOCOLS)}") from None
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict) or content.get("kind") not in KINDS:
+        raise ConfigError(f"{source}: a protocol has a key 'kind', one of {', '.join(KINDS)}")
+    kind = KINDS[content.pop("kind")]
+    known = {field.name: field for field in fields(kind)}
+    unknown = [str(key) for key in content if key not in known]
+    if unknown:
+        raise ConfigError(f"{source}: unknown {', '.join(unknown)}; known are {', '.join(known)}")
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in content]
+    if missing:
+        raise ConfigError(f"{source}: {', '.join(missing)} missing")
+    # The annotations are strings here; they are few, and each says how its value is read.
+    return kind(**{key: _read(value, str(known[key].type), f"{source}: {key}") for key, value in content.items()})
+
+
+def protocol_names() -> list[str]:
+    return list(_bundled())
+
+
+def _bundled() -> dict[str, str]:
+    folder = files(__package__) / "protocols"
+    found = {
+        entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")
+    }
+    return {name.removesuffix(".yaml"): found[name] for name in sorted(found)}
+
+
+def _read(value: Any, annotation: str, where: str) -> Any:
+    """One value of the type that the field declares."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if annotation == "int" and whole:
+        return value
+    if annotation == "float" and (whole or isinstance(value, float)):
+        return float(value)
+    if annotation in ("str", "InitBox", "OverlapKind") and isinstance(value, str):
+        return value
+    if annotation == "tuple[int, int]" and isinstance(value, list) and [type(one) for one in value] == [int, int]:
+        return tuple(value)
+    raise ConfigError(f"{where}: {value!r} is no {annotation}")
+
+
+def _check_choice(protocol: str, key: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"protocol {protocol}: {key} is {' or '.join(choices)}, not {value!r}")
+
+
+def _check_number(protocol: str, key: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"protocol {protocol}: {key} must lie in {low}..{high}, not {value}")
+
+
+VOT2016 = load_reset_protocol("vot2016")
+VOT2017 = load_reset_protocol("vot2017")

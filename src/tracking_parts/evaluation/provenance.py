@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tracking_parts.errors import ConfigError, FormatError
-from tracking_parts.evaluation.protocol import ResetProtocol
+from tracking_parts.evaluation.claims import claim
+from tracking_parts.evaluation.protocol import Protocol
 from tracking_parts.evaluation.trackers import TrackerChoice
 from tracking_parts.io.files import write_atomically
 from tracking_parts.versions import versions
@@ -21,14 +22,19 @@ FILE_NAME = "run.json"
 DECIDES_THE_RESULT = ("tracker", "settings", "seed", "protocol")
 
 
-def describe_run(choice: TrackerChoice, seed: int, protocol: ResetProtocol, threads: int) -> dict[str, Any]:
-    """Everything needed to repeat a run, ready for JSON."""
-    return {
-        "tracker": choice.spec.text,
+def describe_run(
+    choice: TrackerChoice, seed: int, protocol: Protocol, threads: int, engine: str = "local"
+) -> dict[str, Any]:
+    """Everything needed to repeat a run, as JSON gives it back. ``machine`` is where it was started, whatever the
+    engine; ``seed`` is that of the first repetition.
+    """
+    description = {
+        "tracker": choice.spec.identity,
         "settings": choice.settings,
         "seed": seed,
-        "protocol": asdict(protocol) | {"eao_interval": list(protocol.eao_interval)},
+        "protocol": asdict(protocol),
         "threads": threads,
+        "engine": engine,
         "versions": versions(),
         "machine": {
             "system": platform.platform(),
@@ -37,18 +43,36 @@ def describe_run(choice: TrackerChoice, seed: int, protocol: ResetProtocol, thre
         },
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+    plain: dict[str, Any] = json.loads(json.dumps(description))
+    return plain
 
 
-def claim_folder(folder: Path, choice: TrackerChoice, seed: int, protocol: ResetProtocol, threads: int) -> None:
+def claim_folder(
+    folder: Path, choice: TrackerChoice, seed: int, protocol: Protocol, threads: int, engine: str = "local"
+) -> None:
     """Describe the run in its folder; refuse a folder whose results were made by another tracker or other settings."""
-    description = json.loads(json.dumps(describe_run(choice, seed, protocol, threads)))
-    saved = read_description(folder)
-    if saved is None:
-        write_atomically(folder / FILE_NAME, (json.dumps(description, indent=2) + "\n").encode())
-        return
-    different = [key for key in DECIDES_THE_RESULT if saved.get(key) != description[key]]
+    description = describe_run(choice, seed, protocol, threads, engine)
+    saved = read_description(folder) or _write_first(folder, description)
+    different = [key for key in DECIDES_THE_RESULT if not _agrees(saved.get(key), description[key])]
     if different:
         raise ConfigError(f"{folder} holds results with another {', '.join(different)}: choose another folder")
+
+
+def _agrees(saved: Any, now: Any) -> bool:
+    """Equal in all that was saved: an older version may have written less, and its results are to be continued."""
+    if isinstance(saved, dict) and isinstance(now, dict):
+        return all(key in now and now[key] == value for key, value in saved.items())
+    return bool(saved == now)
+
+
+def _write_first(folder: Path, description: dict[str, Any]) -> dict[str, Any]:
+    """Write the description unless another run that starts at this moment was faster; return what is written."""
+    path = folder / FILE_NAME
+    with claim(path, wait=True):
+        saved = read_description(folder)
+        if saved is None:
+            write_atomically(path, (json.dumps(description, indent=2) + "\n").encode())
+    return saved or description
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:

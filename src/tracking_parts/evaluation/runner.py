@@ -1,95 +1,98 @@
-"""Many trackers over many sequences, in a pool of processes, resumable.
+"""Many trackers over many sequences, on any engine, resumable.
 
-The work is trackers x sequences. Each finished sequence is one file, written whole or not at all, so a second run on
-the same folder does only what is missing, and a sequence that raises costs nothing but itself::
+The work is trackers x sequences x repetitions. Each finished sequence is one file, written whole or not at all, so a
+second run on the same folder does only what is missing, and a sequence that raises, or takes its process with it, costs
+nothing but itself. Two runs on the same folder at once share the work: see :mod:`tracking_parts.evaluation.claims`::
 
     OUT/<tracker>/run.json                          settings, seed, versions, machine
-    OUT/<tracker>/<sequence>/<sequence>_001.txt     VOT's layout, see evaluation.trajectory
+    OUT/<tracker>/<sequence>/<sequence>_001.txt     VOT's layout, see evaluation.trajectory; _002 is the 2nd repetition
     OUT/<tracker>/<sequence>/<sequence>_001_time.txt
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import logging
 import os
-import traceback
+import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from tracking_parts.errors import ConfigError, TrackingPartsError
-from tracking_parts.evaluation.protocol import VOT2016, ResetProtocol
+from tracking_parts.errors import ConfigError
+from tracking_parts.evaluation.claims import is_claimed
+from tracking_parts.evaluation.engines import Engine, open_engine
+from tracking_parts.evaluation.protocol import Protocol, load_protocol
 from tracking_parts.evaluation.provenance import claim_folder
-from tracking_parts.evaluation.reset import run_reset
+from tracking_parts.evaluation.tasks import Outcome, Task, run_task, skipped
 from tracking_parts.evaluation.trackers import TrackerSpec, choose_tracker
-from tracking_parts.evaluation.trajectory import Trajectory, read_trajectory, write_trajectory
 from tracking_parts.io.sequences import Sequence, find_sequences
 
+__all__ = ["Outcome", "Plan", "Task", "result_path", "run", "run_task", "select_sequences"]
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One tracker over one sequence."""
+logger = logging.getLogger(__name__)
 
-    tracker: str
-    sequence: Sequence
-    result_path: Path
-    protocol: ResetProtocol
-    seed: int
+LOOK_AGAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a task."""
+class Plan:
+    """All that is to be done, finished tasks included, and how many tasks are done at once."""
 
-    tracker: str
-    sequence: str
-    status: Literal["done", "skipped", "raised"]
-    frames: int = 0
-    failures: int = 0
-    frames_per_second: float = float("nan")
-    error: str = ""  # one line
-    details: str = ""  # the traceback, where the error is not one of ours
+    tasks: tuple[Task, ...]
+    workers: int
 
 
+PlanCallback = Callable[[Plan], None]
 ProgressCallback = Callable[[Outcome, int, int], None]  # the outcome, how many are finished, how many there are
 
 
-def result_path(out_folder: Path, spec: TrackerSpec, sequence_name: str) -> Path:
-    return out_folder / spec.folder_name / sequence_name / f"{sequence_name}_001.txt"
+def result_path(out_folder: Path, spec: TrackerSpec, sequence_name: str, repetition: int = 1) -> Path:
+    return out_folder / spec.folder_name / sequence_name / f"{sequence_name}_{repetition:03d}.txt"
 
 
 def run(
     specs: Iterable[str],
     data_folder: Path | str,
     out_folder: Path | str,
-    processes: int = 1,
+    processes: int | None = None,
     threads: int | None = None,
     seed: int = 0,
     sequences: Iterable[str] | None = None,
-    protocol: ResetProtocol = VOT2016,
+    protocol: Protocol | str = "vot2016",
+    repetitions: int = 1,
+    engine: str = "local",
+    address: str | None = None,
+    on_plan: PlanCallback | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> list[Outcome]:
     """Run every tracker over every sequence (or those named) and return what became of each, finished ones included.
 
-    ``threads`` is each process's budget for torch and OpenCV; by default the machine's cores are shared out evenly.
-    Results depend on the number of threads in the last digits, so it is written beside them.
+    ``processes`` is how many tasks run at once: 1 if it is not given, on Ray as many as its nodes have room for.
+    ``threads`` is each one's budget for torch and OpenCV; by default the machine's cores are shared out evenly, and a
+    task on Ray has 1 unless ``processes`` is given. Results depend on it in the last digits, so it is written beside
+    them.
+
+    Repetition r runs with ``seed + r - 1``, whatever the tracker: one without randomness repeats itself, which is for
+    the caller to know, and tells how steady its speed is.
     """
-    if processes < 1 or (threads is not None and threads < 1):
-        raise ConfigError("processes and threads must be at least 1")
-    thread_budget = threads if threads is not None else max(1, (os.cpu_count() or 1) // processes)
+    if repetitions < 1 or any(number is not None and number < 1 for number in (processes, threads)):
+        raise ConfigError("processes, threads and repetitions must be at least 1")
+    if threads is None:
+        is_open_ended = engine == "ray" and processes is None
+        threads = 1 if is_open_ended else max(1, (os.cpu_count() or 1) // (processes or 1))
+    closed_engine = open_engine(engine, processes, threads, address)  # wrong names are told before hours of work
+    rules = load_protocol(protocol) if isinstance(protocol, str) else protocol
     chosen = select_sequences(Path(data_folder), sequences)
     tasks = []
     for text in dict.fromkeys(specs):
-        choice = choose_tracker(text, seed)  # a wrong name is told before hours of work, not after
-        claim_folder(Path(out_folder) / choice.spec.folder_name, choice, seed, protocol, thread_budget)
-        for sequence in chosen:
-            path = result_path(Path(out_folder), choice.spec, sequence.name)
-            tasks.append(Task(text, sequence, path, protocol, seed))
-    return _run_tasks(tasks, processes, thread_budget, on_progress or (lambda outcome, done, total: None))
+        choice = choose_tracker(text, seed)
+        claim_folder(Path(out_folder) / choice.spec.folder_name, choice, seed, rules, threads, engine)
+        for repetition in range(1, repetitions + 1):
+            for one in chosen:
+                path = result_path(Path(out_folder), choice.spec, one.name, repetition)
+                tasks.append(Task(text, one, path, rules, seed + repetition - 1, repetition, threads))
+    return _run_tasks(tasks, closed_engine, on_plan or (lambda plan: None), on_progress or (lambda *_: None))
 
 
 def select_sequences(data_folder: Path, names: Iterable[str] | None) -> list[Sequence]:
@@ -104,75 +107,58 @@ def select_sequences(data_folder: Path, names: Iterable[str] | None) -> list[Seq
     return [sequence for sequence in found if sequence.name in wanted]
 
 
-def _run_tasks(tasks: list[Task], processes: int, threads: int, on_progress: ProgressCallback) -> list[Outcome]:
+def _run_tasks(
+    tasks: list[Task],
+    closed_engine: AbstractContextManager[Engine],
+    on_plan: PlanCallback,
+    on_progress: ProgressCallback,
+) -> list[Outcome]:
     outcomes: list[Outcome] = []
 
     def finish(outcome: Outcome) -> None:
         outcomes.append(outcome)
         on_progress(outcome, len(outcomes), len(tasks))
 
-    missing: list[Task] = []
-    for task in tasks:
-        if task.result_path.exists():
-            finish(_outcome(task, read_trajectory(task.result_path), "skipped"))
-        else:
-            missing.append(task)
-    if missing:
-        _run_in_pool(missing, min(processes, len(missing)), threads, finish)
+    is_made = [task.result_path.exists() for task in tasks]
+    made = [task for task, its in zip(tasks, is_made, strict=True) if its]
+    missing = [task for task, its in zip(tasks, is_made, strict=True) if not its]
+    with ExitStack() as stack:
+        engine = stack.enter_context(closed_engine) if missing else None
+        on_plan(Plan(tuple(tasks), min(engine.workers, len(missing)) if engine else 0))
+        for task in made:
+            finish(skipped(task))
+        if engine is not None:
+            _run_missing(missing, engine, finish)
     return outcomes
 
 
-def _run_in_pool(tasks: list[Task], processes: int, threads: int, finish: Callable[[Outcome], None]) -> None:
-    # Spawned, never forked: a fork of a process whose torch or OpenCV threads are running may hang.
+def _run_missing(tasks: list[Task], engine: Engine, finish: Callable[[Outcome], None]) -> None:
+    """Run all of these. Those that another run is at work on are waited for, and done here should it give up."""
     # The longest first: else the last worker drags one long sequence while the others idle.
-    tasks = sorted(tasks, key=lambda task: -len(task.sequence.frames))
-    pool = ProcessPoolExecutor(
-        processes, multiprocessing.get_context("spawn"), initializer=_limit_threads, initargs=(threads,)
-    )
-    try:
-        futures = {pool.submit(run_task, task): task for task in tasks}
-        for future in as_completed(futures):
-            finish(_result_of(future, futures[future]))
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    ready = sorted(tasks, key=lambda task: -len(task.sequence.frames))
+    elsewhere: list[Task] = []
+    while ready or elsewhere:
+        elsewhere += _run_batch(ready, engine, finish)
+        made = [task for task in elsewhere if task.result_path.exists()]
+        for task in made:
+            finish(skipped(task))
+        ready = [task for task in elsewhere if task not in made and not is_claimed(task.result_path)]
+        elsewhere = [task for task in elsewhere if task not in made and task not in ready]
+        if elsewhere and not ready:
+            logger.info("waiting for %d results that another run is making", len(elsewhere))
+            time.sleep(LOOK_AGAIN_SECONDS)
 
 
-def _result_of(future: Future[Outcome], task: Task) -> Outcome:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        # The pool cannot say whose process died; all that was under way is reported, and a second run does it again.
-        return Outcome(task.tracker, task.sequence.name, "raised", error="a worker process died; run again to continue")
+def _run_batch(tasks: list[Task], engine: Engine, finish: Callable[[Outcome], None]) -> list[Task]:
+    """Run these, and return those that another run is at work on."""
+    busy: set[tuple[str, str, int]] = set()
 
+    def hear(outcome: Outcome) -> None:
+        if outcome.status == "busy":
+            busy.add((outcome.tracker, outcome.sequence, outcome.repetition))
+        else:
+            finish(outcome)
 
-def _limit_threads(threads: int) -> None:
-    import cv2
-    import torch
-
-    torch.set_num_threads(threads)
-    cv2.setNumThreads(threads)
-
-
-def run_task(task: Task) -> Outcome:
-    """Run one task in this process and write its result. Errors become part of the outcome."""
-    try:
-        with closing(choose_tracker(task.tracker, task.seed)) as choice:
-            trajectory = run_reset(choice.factory, task.sequence, task.protocol)
-        write_trajectory(task.result_path, trajectory)
-    except TrackingPartsError as error:
-        return Outcome(task.tracker, task.sequence.name, "raised", error=str(error))
-    except Exception as error:  # a peer may raise anything; the other sequences must go on
-        line = f"{type(error).__name__}: {error}".splitlines()[0]
-        return Outcome(task.tracker, task.sequence.name, "raised", error=line, details=traceback.format_exc())
-    return _outcome(task, trajectory, "done")
-
-
-def _outcome(task: Task, trajectory: Trajectory, status: Literal["done", "skipped"]) -> Outcome:
-    return Outcome(
-        tracker=task.tracker,
-        sequence=task.sequence.name,
-        status=status,
-        frames=len(trajectory),
-        failures=len(trajectory.failures),
-        frames_per_second=trajectory.frames_per_second,
-    )
+    if tasks:
+        engine.run(tasks, hear)
+    return [task for task in tasks if (task.tracker, task.sequence.name, task.repetition) in busy]

@@ -1,133 +1,143 @@
-"""From result folders to a table. Works on anybody's results in VOT's layout."""
+"""From result folders to figures. Works on anybody's results in VOT's layout."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence as Rows
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from tracking_parts.errors import FormatError
-from tracking_parts.evaluation import measures
-from tracking_parts.evaluation.protocol import VOT2016
+from tracking_parts.evaluation.experiment import read_frame, size_of
+from tracking_parts.evaluation.measures import SequenceScore
+from tracking_parts.evaluation.one_pass import score_one_pass
+from tracking_parts.evaluation.protocol import Protocol, ResetProtocol
 from tracking_parts.evaluation.provenance import read_description
-from tracking_parts.evaluation.reset import read_frame, score_trajectory, size_of
+from tracking_parts.evaluation.reset import score_trajectory
 from tracking_parts.evaluation.trajectory import Trajectory, read_trajectory
 from tracking_parts.io.sequences import Sequence, find_sequences
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """One tracker's figures over all its sequences, or (``sequence`` set) over one."""
+class SequenceRun:
+    """One tracker's run over one sequence, compared with the ground truth."""
 
-    tracker: str
-    sequence: str | None
-    sequences: int
-    frames: int
-    eao: float
-    accuracy: float
-    failures: int
-    robustness: float  # R: failures per sequence
-    robustness_star: float  # R*: failures per hundred frames
-    frames_per_second: float
+    sequence: Sequence
+    repetition: int
+    trajectory: Trajectory
+    score: SequenceScore
 
 
-def score(
-    out_folder: Path | str,
-    data_folder: Path | str,
-    interval: tuple[int, int] = VOT2016.eao_interval,
-    burn_in: int = VOT2016.burn_in,
-    by_sequence: bool = False,
-) -> list[ScoreRow]:
-    """One row per tracker found in ``out_folder`` (best EAO first), followed by its sequences' rows on request.
+@dataclass(frozen=True, slots=True)
+class TrackerRuns:
+    """All that one tracker did, sequence by sequence; ``description`` is what was written beside it, or empty."""
 
-    Sequences without a result are left out, so rows may rest on different sequences: their number is in the row.
+    name: str
+    folder: Path
+    runs: tuple[SequenceRun, ...]
+    description: Mapping[str, Any]
+
+    @property
+    def by_sequence(self) -> dict[str, tuple[SequenceRun, ...]]:
+        """The repetitions of each sequence: what belongs together when sequences are drawn at random."""
+        grouped: dict[str, tuple[SequenceRun, ...]] = {}
+        for run in self.runs:
+            grouped[run.sequence.name] = (*grouped.get(run.sequence.name, ()), run)
+        return grouped
+
+    @property
+    def groups(self) -> list[list[SequenceScore]]:
+        return [[run.score for run in runs] for runs in self.by_sequence.values()]
+
+    @property
+    def scores(self) -> list[SequenceScore]:
+        return [run.score for run in self.runs]
+
+    @property
+    def frames_per_second(self) -> float:
+        seconds = [second for run in self.runs for second in run.trajectory.seconds]
+        return Trajectory((), tuple(seconds)).frames_per_second
+
+    def only(self, names: Iterable[str]) -> TrackerRuns:
+        """The same tracker on some of its sequences."""
+        wanted = set(names)
+        kept = tuple(run for run in self.runs if run.sequence.name in wanted)
+        return TrackerRuns(self.name, self.folder, kept, self.description)
+
+
+def load_runs(
+    out_folder: Path | str, data_folder: Path | str, protocol: Protocol, trackers: Iterable[str] | None = None
+) -> list[TrackerRuns]:
+    """The results in a folder, or those of the trackers named (by name or folder), in the order of their names.
+
+    A sequence without a result is left out, so trackers may rest on different sequences: see :func:`shared_sequences`.
     """
-    trackers = sorted(folder for folder in _folders(Path(out_folder)) if any(folder.glob("*/*_001.txt")))
-    if not trackers:
+    folders = sorted(folder for folder in _folders(Path(out_folder)) if any(folder.glob("*/*_001.txt")))
+    if not folders:
         raise FormatError(f"no results in {out_folder}: expected TRACKER/SEQUENCE/SEQUENCE_001.txt")
-    runs = {folder: _read_results(folder, find_sequences(Path(data_folder))) for folder in trackers}
-    sizes: dict[str, tuple[int, int]] = {}
-    groups: list[list[ScoreRow]] = []
-    for folder, pairs in runs.items():
-        if not pairs:
-            raise FormatError(f"{folder}: none of its sequences is in {data_folder}")
-        name = _tracker_name(folder)
-        for sequence, _ in pairs:
-            if sequence.name not in sizes:
-                sizes[sequence.name] = size_of(read_frame(sequence, 0))
-        scores = [score_trajectory(trajectory, sequence, sizes[sequence.name]) for sequence, trajectory in pairs]
-        trajectories = [trajectory for _, trajectory in pairs]
-        rows = [_row(name, None, scores, trajectories, interval, burn_in)]
-        if by_sequence:
-            rows += [
-                _row(name, sequence.name, [one], [trajectory], interval, burn_in)
-                for (sequence, trajectory), one in zip(pairs, scores, strict=True)
-            ]
-        groups.append(rows)
-    groups.sort(key=lambda rows: -np.nan_to_num(rows[0].eao, nan=-1.0))
-    return [row for rows in groups for row in rows]
+    named = {folder: (read_description(folder) or {}) for folder in folders}
+    names = {folder: str(description.get("tracker", folder.name)) for folder, description in named.items()}
+    if trackers is not None:
+        folders = [_find_folder(wanted, names, Path(out_folder)) for wanted in dict.fromkeys(trackers)]
+    scorer = _Scorer(Path(data_folder), protocol)
+    return [TrackerRuns(names[folder], folder, scorer.read(folder), named[folder]) for folder in folders]
+
+
+def shared_sequences(trackers: Iterable[TrackerRuns]) -> list[str]:
+    """The sequences that every tracker was run on: only on those do their figures compare."""
+    lists = [list(tracker.by_sequence) for tracker in trackers]
+    return [name for name in lists[0] if all(name in other for other in lists[1:])] if lists else []
+
+
+class _Scorer:
+    """Reads each sequence and the size of its frames once for all trackers."""
+
+    def __init__(self, data_folder: Path, protocol: Protocol) -> None:
+        self._data_folder = data_folder
+        self._protocol = protocol
+        self._sequences = find_sequences(data_folder)
+        self._sizes: dict[str, tuple[int, int]] = {}
+
+    def read(self, folder: Path) -> tuple[SequenceRun, ...]:
+        runs = tuple(
+            SequenceRun(sequence, repetition, trajectory, self._score(trajectory, sequence))
+            for sequence in self._sequences
+            for repetition, path in result_files(folder, sequence.name)
+            for trajectory in [read_trajectory(path)]
+        )
+        if not runs:
+            raise FormatError(f"{folder}: none of its sequences is in {self._data_folder}")
+        return runs
+
+    def _score(self, trajectory: Trajectory, sequence: Sequence) -> SequenceScore:
+        if sequence.name not in self._sizes:
+            self._sizes[sequence.name] = size_of(read_frame(sequence, 0))
+        bounds_wh = self._sizes[sequence.name]
+        if isinstance(self._protocol, ResetProtocol):
+            return score_trajectory(trajectory, sequence, bounds_wh)
+        return score_one_pass(trajectory, sequence, self._protocol, bounds_wh)
+
+
+def result_files(folder: Path, sequence: str) -> list[tuple[int, Path]]:
+    """The repetitions of a sequence in a tracker's folder, by their number."""
+    pattern = re.compile(rf"{re.escape(sequence)}_(\d{{3,}})\.txt")
+    paths = (folder / sequence).iterdir() if (folder / sequence).is_dir() else iter(())
+    return sorted((int(match[1]), path) for path in paths if (match := pattern.fullmatch(path.name)))
 
 
 def _folders(out_folder: Path) -> list[Path]:
     return [path for path in out_folder.iterdir() if path.is_dir()] if out_folder.is_dir() else []
 
 
-def _tracker_name(folder: Path) -> str:
-    description = read_description(folder) or {}
-    return str(description.get("tracker", folder.name))
+def _find_folder(wanted: str, names: Mapping[Path, str], out_folder: Path) -> Path:
+    for folder, name in names.items():
+        if wanted in (name, folder.name):
+            return folder
+    raise FormatError(f"no results of {wanted!r} in {out_folder}: there are {', '.join(names.values())}")
 
 
-def _read_results(folder: Path, sequences: list[Sequence]) -> list[tuple[Sequence, Trajectory]]:
-    paths = {sequence.name: folder / sequence.name / f"{sequence.name}_001.txt" for sequence in sequences}
-    return [(one, read_trajectory(paths[one.name])) for one in sequences if paths[one.name].exists()]
-
-
-def _row(
-    tracker: str,
-    sequence: str | None,
-    scores: list[measures.SequenceScore],
-    trajectories: list[Trajectory],
-    interval: tuple[int, int],
-    burn_in: int,
-) -> ScoreRow:
-    seconds = [second for trajectory in trajectories for second in trajectory.seconds]
-    return ScoreRow(
-        tracker=tracker,
-        sequence=sequence,
-        sequences=len(scores),
-        frames=sum(one.length for one in scores),
-        # A single sequence says next to nothing about the expected overlap at given lengths.
-        eao=measures.expected_average_overlap(scores, interval) if sequence is None else math.nan,
-        accuracy=measures.accuracy(scores, burn_in),
-        failures=measures.failure_count(scores),
-        robustness=measures.robustness(scores),
-        robustness_star=measures.failures_per_hundred_frames(scores),
-        frames_per_second=Trajectory((), tuple(seconds)).frames_per_second,
-    )
-
-
-def table_cells(rows: Rows[ScoreRow]) -> list[list[str]]:
-    """The rows as text, the heading first; unknown figures are shown as a dash."""
-    with_sequences = any(row.sequence is not None for row in rows)
-    head = ["tracker", *(["sequence"] if with_sequences else []), "sequences", "frames"]
-    cells = [[*head, "EAO", "A", "failures", "R", "R*", "fps"]]
-    for row in rows:
-        names = [row.tracker, *([row.sequence or "all"] if with_sequences else [])]
-        figures = [_figure(row.eao, 3), _figure(row.accuracy, 3), str(row.failures), _figure(row.robustness, 2)]
-        figures += [_figure(row.robustness_star, 3), _figure(row.frames_per_second, 1)]
-        cells.append([*names, str(row.sequences), str(row.frames), *figures])
-    return cells
-
-
-def markdown_table(rows: Rows[ScoreRow]) -> str:
-    """The rows as a Markdown table: names to the left, figures to the right."""
-    head, *body = table_cells(rows)
-    ruler = ["---" if name in ("tracker", "sequence") else "---:" for name in head]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ruler, *body))
-
-
-def _figure(value: float, digits: int) -> str:
+def figure(value: float, digits: int) -> str:
+    """A number for a table; unknown ones are a dash."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"

@@ -4,6 +4,9 @@
 ``stp:PROFILE``                our tracker
 ``stp:PROFILE?KEY=VALUE&…``    … with settings changed; ``region=box`` judges its upright box instead of its polygon
 ``opencv:NAME``                OpenCV's ``csrt``, ``kcf``, ``mil``, ``mosse`` or ``medianflow``
+``opencv:nano``                NanoTrack, and ``opencv:vit``: their ONNX files are in the folder that
+                               ``STP_PEER_MODELS`` names, or ``opencv:nano?models=FOLDER``
+``dlib:correlation``           dlib's correlation tracker
 ``identity``                   answers with the ground truth: tests a protocol, not a tracker
 ``package.module:Class``       any class with ``init(frame, (x, y, w, h))`` and ``update(frame)``
 =============================  =====================================================================================
@@ -21,23 +24,16 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-import cv2
 import numpy as np
 
 from tracking_parts.errors import ConfigError
-from tracking_parts.evaluation.reset import EvaluatedTracker, Frame, TrackerFactory, size_of
+from tracking_parts.evaluation.experiment import EvaluatedTracker, Frame, TrackerFactory
+from tracking_parts.evaluation.peers import find_peer
 from tracking_parts.evaluation.trajectory import polygon_from_numbers
 from tracking_parts.geometry import Box, Polygon
 from tracking_parts.io.sequences import Sequence
 from tracking_parts.result import Result
-
-OPENCV_TRACKERS = {
-    "csrt": "TrackerCSRT_create",
-    "kcf": "TrackerKCF_create",
-    "mil": "TrackerMIL_create",
-    "mosse": "legacy.TrackerMOSSE_create",
-    "medianflow": "legacy.TrackerMedianFlow_create",
-}
+from tracking_parts.trace import FrameTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +59,19 @@ class TrackerSpec:
             raise ConfigError(f"tracker {text!r}: options are written ?key=value&key=value") from None
         if not kind or (kind != "identity" and not name):
             raise ConfigError(f"tracker {text!r}: write stp:PROFILE, opencv:NAME, identity or package.module:Class")
-        if options and kind != "stp":
-            raise ConfigError(f"tracker {text!r}: only stp takes options")
+        if options and kind != "stp" and not (kind == "opencv" and options.keys() == {"models"}):
+            raise ConfigError(f"tracker {text!r}: only stp takes options, and OpenCV's networks take models=FOLDER")
         return cls(text, kind, name, options)
 
     @property
     def folder_name(self) -> str:
         """The name as a folder that every file system takes."""
-        return re.sub(r"[^A-Za-z0-9_.=+-]+", "-", self.text).strip("-.")
+        return re.sub(r"[^A-Za-z0-9_.=+-]+", "-", self.identity).strip("-.")
+
+    @property
+    def identity(self) -> str:
+        """The name for tables: where a peer's files lie does not change who it is."""
+        return f"{self.kind}:{self.name}" if "models" in self.options else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,11 @@ def choose_tracker(text: str, seed: int = 0) -> TrackerChoice:
         return _choose_stp(spec, seed)
     if spec.kind == "identity":
         return TrackerChoice(spec, IdentityTracker, {})
-    make = _find_opencv(spec.name) if spec.kind == "opencv" else _find_class(spec)
-    adapter = OpenCVTracker if spec.kind == "opencv" else ClassTracker
-    return TrackerChoice(spec, lambda sequence, start: adapter(make()), {})
+    if spec.kind in ("opencv", "dlib"):
+        peer = find_peer(spec.kind, spec.name, spec.options.get("models"))
+        return TrackerChoice(spec, lambda sequence, start: peer.start(), peer.settings)
+    make = _find_class(spec)
+    return TrackerChoice(spec, lambda sequence, start: ClassTracker(make()), {})
 
 
 def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
@@ -122,18 +125,6 @@ def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
     return TrackerChoice(spec, start, {"config": config.to_dict(), "region": region}, opened)
 
 
-def _find_opencv(name: str) -> Callable[[], Any]:
-    if name not in OPENCV_TRACKERS:
-        raise ConfigError(f"unknown OpenCV tracker {name!r}: choose one of {', '.join(OPENCV_TRACKERS)}")
-    make: Any = cv2
-    for step in OPENCV_TRACKERS[name].split("."):
-        make = getattr(make, step, None)
-    if make is None:
-        raise ConfigError(f"this OpenCV has no {name}: install opencv-contrib-python-headless (extra 'bench')")
-    found: Callable[[], Any] = make
-    return found
-
-
 def _find_class(spec: TrackerSpec) -> Callable[[], Any]:
     try:
         found: Callable[[], Any] = getattr(importlib.import_module(spec.kind), spec.name)
@@ -143,7 +134,10 @@ def _find_class(spec: TrackerSpec) -> Callable[[], Any]:
 
 
 class OurTracker:
-    """Our tracker; while it calls itself lost, its last answer still counts, as for everybody else."""
+    """Our tracker; while it calls itself lost, its last answer still counts, as for everybody else.
+
+    Beside each answer it tells its confidence and how far apart its two pathways' centres are, in image pixels.
+    """
 
     def __init__(self, tracker: Any, upright: bool = False) -> None:
         self._tracker = tracker
@@ -155,6 +149,11 @@ class OurTracker:
     def update(self, frame: Frame) -> Polygon:
         result: Result = self._tracker.update(frame)
         return result.box.polygon if self._upright else result.polygon
+
+    def values(self) -> dict[str, float]:
+        trace: FrameTrace = self._tracker.trace
+        distance = trace.pathway_distance / trace.window.cells_per_image_pixel
+        return {"confidence": trace.result.confidence, "pathway_distance": distance}
 
 
 class IdentityTracker:
@@ -174,38 +173,6 @@ class IdentityTracker:
         return self._last
 
 
-class OpenCVTracker:
-    """A tracker of OpenCV, which takes whole pixels inside the image.
-
-    When OpenCV reports "lost", its box is meaningless (often all zeros): the last good box is kept, and the tracker
-    goes on being asked. So a peer that finds the object again before the boxes part is not counted as failed.
-    """
-
-    def __init__(self, tracker: Any) -> None:
-        self._tracker = tracker
-        self._last = Box(0, 0, 0, 0)
-
-    def init(self, frame: Frame, box: Box) -> None:
-        whole = whole_pixels_inside(box, size_of(frame))
-        self._last = box
-        self._tracker.init(frame, whole)
-
-    def update(self, frame: Frame) -> Polygon:
-        found, numbers = self._tracker.update(frame)
-        if found:
-            self._last = Box(*map(float, numbers))
-        return self._last.polygon
-
-
-def whole_pixels_inside(box: Box, size_wh: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The box rounded to whole pixels and cut to the image, at least one pixel wide and high."""
-    width, height = size_wh
-    left, top = min(max(round(box.x), 0), width - 1), min(max(round(box.y), 0), height - 1)
-    right = min(max(round(box.x + box.w), left + 1), width)
-    bottom = min(max(round(box.y + box.h), top + 1), height)
-    return left, top, right - left, bottom - top
-
-
 class ClassTracker:
     """Anybody's class. Its ``update`` may answer with a :class:`Result`, a box, ``x, y, w, h``, eight coordinates, four
     corners, or OpenCV's ``(found, box)``; when it answers not found, or None, the last region is kept.
@@ -222,6 +189,11 @@ class ClassTracker:
     def update(self, frame: Frame) -> Polygon:
         self._last = polygon_from_answer(self._tracker.update(frame)) or self._last
         return self._last
+
+    def values(self) -> dict[str, float]:
+        """What the class tells beside its answer, if it has a method of this name."""
+        tell = getattr(self._tracker, "values", None)
+        return {str(name): float(value) for name, value in tell().items()} if tell else {}
 
 
 def polygon_from_answer(answer: Any) -> Polygon | None:

@@ -2,12 +2,14 @@
 
 Each line answers for one frame: a code (``1`` started here, ``2`` failed here, ``0`` skipped after a failure) or a
 region, as ``x,y,w,h`` or as the corners ``x1,y1,…,x4,y4``. Beside it ``…_time.txt`` holds the seconds of each
-frame.
+frame, and ``…_NAME.value`` what else the tracker told of each frame, such as its confidence.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import glob
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
@@ -29,10 +31,14 @@ Region = Code | Polygon
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """What a tracker answered for each frame, and the seconds each answer took (0 where it was not asked)."""
+    """What a tracker answered for each frame, and the seconds each answer took (0 where it was not asked).
+
+    ``values`` are further numbers by name, one per frame, ``nan`` where the tracker told none.
+    """
 
     regions: tuple[Region, ...]
     seconds: tuple[float, ...] = ()
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.regions)
@@ -87,17 +93,26 @@ def time_path(result_path: Path) -> Path:
     return result_path.with_name(f"{result_path.stem}_time.txt")
 
 
+def value_path(result_path: Path, name: str) -> Path:
+    return result_path.with_name(f"{result_path.stem}_{name}.value")
+
+
 def write_trajectory(path: Path, trajectory: Trajectory) -> None:
-    """Write the result and its times; the result file appears last and whole, so that its presence means finished."""
+    """Write the result, its times and values; the result appears last and whole: its presence means finished."""
     if trajectory.seconds:
-        times = "".join(f"{second:.6f}\n" for second in trajectory.seconds)
-        write_atomically(time_path(path), times.encode())
+        _write_column(time_path(path), trajectory.seconds)
+    for name, values in trajectory.values.items():
+        _write_column(value_path(path, name), values)
     regions = "".join(f"{format_region(region)}\n" for region in trajectory.regions)
     write_atomically(path, regions.encode())
 
 
+def _write_column(path: Path, numbers: tuple[float, ...]) -> None:
+    write_atomically(path, "".join(f"{number:.6f}\n" for number in numbers).encode())
+
+
 def read_trajectory(path: Path) -> Trajectory:
-    """Read anybody's VOT result file; the times are optional."""
+    """Read anybody's VOT result file; times and values are optional."""
     try:
         regions = tuple(parse_region(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
         seconds: tuple[float, ...] = ()
@@ -105,8 +120,17 @@ def read_trajectory(path: Path) -> Trajectory:
             # VOT's own tools write one column per repetition; the first is the run beside this file.
             lines = time_path(path).read_text(encoding="utf-8").splitlines()
             seconds = tuple(float(line.split(",")[0]) for line in lines if line.strip())
+        values = {
+            file.stem.removeprefix(f"{path.stem}_"): tuple(map(_read_value, file.read_text("utf-8").splitlines()))
+            for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}_*.value"))
+        }
     except OSError as error:
         raise FormatError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise FormatError(f"{path}: {error}") from None
-    return Trajectory(regions, seconds)
+    return Trajectory(regions, seconds, values)
+
+
+def _read_value(line: str) -> float:
+    """VOT's toolkit leaves a line empty where there is no value."""
+    return float(line) if line.strip() else float("nan")

@@ -1,0 +1,81 @@
+"""The one-pass experiment: one tracker, one sequence, started once and never helped again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tracking_parts.errors import FormatError
+from tracking_parts.evaluation.experiment import (
+    EvaluatedTracker,
+    Record,
+    TrackerFactory,
+    frame_overlap,
+    read_frame,
+    start_box,
+    start_timed,
+    update_timed,
+)
+from tracking_parts.evaluation.measures import SequenceScore
+from tracking_parts.evaluation.protocol import OnePassProtocol
+from tracking_parts.evaluation.trajectory import Code, Region, Trajectory
+from tracking_parts.geometry import Box, Polygon
+from tracking_parts.io.sequences import Sequence
+
+
+def run_one_pass(factory: TrackerFactory, sequence: Sequence, protocol: OnePassProtocol) -> Trajectory:
+    """Track from the first frame with ground truth to the end, whatever happens."""
+    if not any(sequence.ground_truth):
+        raise FormatError(f"{sequence.name}: no ground truth to start from")
+    record = Record()
+    tracker: EvaluatedTracker | None = None
+    for index, truth in enumerate(sequence.ground_truth):
+        if tracker is None and truth is None:
+            record.add(Code.SKIPPED)
+            continue
+        frame = read_frame(sequence, index)
+        if tracker is None:
+            assert truth is not None
+            tracker, seconds = start_timed(factory, sequence, index, frame, start_box(truth, protocol.init_box))
+            record.add(Code.STARTED, seconds)
+        else:
+            record.add(*update_timed(tracker, frame))
+    return record.trajectory()
+
+
+def score_one_pass(
+    trajectory: Trajectory, sequence: Sequence, protocol: OnePassProtocol, bounds_wh: tuple[int, int]
+) -> SequenceScore:
+    """Overlaps of a trajectory by the protocol's kind of overlap.
+
+    The frame of the start counts as answered with the given box, as OTB's result files hold it; such a file may also
+    begin with that box instead of VOT's code.
+    """
+    truths = sequence.ground_truth
+    if len(trajectory) != len(truths):
+        raise FormatError(f"{sequence.name}: the result has {len(trajectory)} frames, the ground truth {len(truths)}")
+    regions = answered_regions(trajectory, sequence, protocol)
+    overlaps = np.full(len(truths), np.nan)
+    for index, (region, truth) in enumerate(zip(regions, truths, strict=True)):
+        if region is None or truth is None:
+            continue
+        if protocol.overlap == "polygon":
+            overlaps[index] = frame_overlap(region, truth, bounds_wh)
+        else:
+            overlaps[index] = frame_overlap(upright(region), upright(truth), None)
+    return SequenceScore(overlaps, trajectory.starts, trajectory.failures)
+
+
+def answered_regions(trajectory: Trajectory, sequence: Sequence, protocol: OnePassProtocol) -> list[Polygon | None]:
+    """What stands for each frame: the answer, or the given box at the start, or None where nobody was asked."""
+
+    def answered(region: Region, truth: Polygon | None) -> Polygon | None:
+        if not isinstance(region, Code):
+            return region
+        return start_box(truth, protocol.init_box).polygon if region is Code.STARTED and truth is not None else None
+
+    return [answered(*pair) for pair in zip(trajectory.regions, sequence.ground_truth, strict=True)]
+
+
+def upright(polygon: Polygon) -> Polygon:
+    """The upright rectangle around a polygon, as corners; not finite where the polygon is not."""
+    return Box.around(polygon).polygon if np.isfinite(polygon).all() else polygon
