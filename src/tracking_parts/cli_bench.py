@@ -120,12 +120,13 @@ def score_command(
     from tracking_parts.cli_bench_display import print_table
     from tracking_parts.cli_display import complain
     from tracking_parts.evaluation.protocol import load_protocol
+    from tracking_parts.evaluation.ranking import ranked
     from tracking_parts.evaluation.report.markdown import markdown_table
     from tracking_parts.evaluation.report.score_tables import score_tables
     from tracking_parts.evaluation.scoring import load_runs
 
     rules = load_protocol(protocol)
-    found = load_runs(out, data, rules, trackers)
+    found = ranked(load_runs(out, data, rules, trackers), rules)
     for table in score_tables(found, rules, by_sequence, against):
         if markdown:
             typer.echo(markdown_table(table) + "\n")
@@ -153,11 +154,12 @@ def report_command(
     """
     from tracking_parts.cli_bench_display import command_line
     from tracking_parts.evaluation.protocol import load_protocol
+    from tracking_parts.evaluation.ranking import ranked
     from tracking_parts.evaluation.report import write_report
     from tracking_parts.evaluation.scoring import load_runs
 
     rules = load_protocol(protocol)
-    found = load_runs(out, data, rules, trackers)
+    found = ranked(load_runs(out, data, rules, trackers), rules)
     paths = write_report(found, rules, to or out / "report.html", against=against, title=title, command=command_line())
     for path in paths:
         typer.echo(f"written {path}")
