@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tracking_parts.frames import Frame
-from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, vgg_layer
+from tracking_parts.trunk_engines import choose_engine, layers_up_to
 
 IMAGENET_MEAN_RGB = (0.485, 0.456, 0.406)
 IMAGENET_STD_RGB = (0.229, 0.224, 0.225)
@@ -29,8 +29,7 @@ class VGGTrunk(nn.Module):
     def __init__(self, taps: Sequence[str]) -> None:
         super().__init__()
         self.taps = tuple(taps)
-        deepest = max(LAYER_NAMES.index(vgg_layer(tap).name) for tap in self.taps)
-        self.layers = VGG_LAYERS[: deepest + 1]
+        self.layers = layers_up_to(self.taps)
         self.convolutions = nn.ModuleDict(
             {layer.name: nn.Conv2d(layer.in_channels, layer.out_channels, 3, padding=1) for layer in self.layers}
         )
@@ -68,19 +67,34 @@ def rgb_batch(crops: Sequence[Frame], device: torch.device) -> Tensor:
     return batch.permute(0, 3, 1, 2).to(torch.float32).div_(255.0).contiguous(memory_format=torch.channels_last)
 
 
-class FeatureExtractor:
-    """Frozen trunk on one device: crops in, maps at the taps out."""
+class TorchTrunk:
+    """The trunk in torch, on any device."""
+
+    name = "torch"
 
     def __init__(self, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device) -> None:
-        self.device = device
         trunk = VGGTrunk(taps).load(weights).to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._trunk: VGGTrunk = trunk.eval().requires_grad_(False)
 
     @torch.inference_mode()
+    def __call__(self, rgb: Tensor) -> dict[str, Tensor]:
+        maps: dict[str, Tensor] = self._trunk(rgb)
+        return maps
+
+
+class FeatureExtractor:
+    """Frozen trunk on one device: crops in, maps at the taps out."""
+
+    def __init__(
+        self, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device, engine: str = "torch"
+    ) -> None:
+        self.device = device
+        self.engine = choose_engine(engine, TorchTrunk(weights, taps, device), weights, taps, device)
+
+    @torch.inference_mode()
     def __call__(self, crops: Sequence[Frame]) -> dict[str, Tensor]:
         """Maps of a batch of BGR crops: tap name → [batch, channels, rows, columns]."""
-        maps: dict[str, Tensor] = self._trunk(rgb_batch(crops, self.device))
-        return maps
+        return self.engine(rgb_batch(crops, self.device))
 
 
 def normalise_cells(features: Tensor, damping: float) -> Tensor:

@@ -54,6 +54,7 @@ class Tracker:
         device: str | torch.device = "cpu",
         seed: int = 0,
         weights: dict[str, Tensor] | None = None,
+        engine: str = "auto",
     ) -> None:
         self.config = TrackerConfig.profile(config) if isinstance(config, str) else config
         self.device = torch.device(device)
@@ -61,7 +62,7 @@ class Tracker:
         self._weights = load_weights() if weights is None else weights
         self._convnet_tap = self.config.convnet_tap if self._convnet_learns else self.config.tap  # no deeper than heard
         taps = dict.fromkeys((self.config.tap, self._convnet_tap))
-        self._extract = FeatureExtractor(self._weights, tuple(taps), self.device)
+        self._extract = FeatureExtractor(self._weights, tuple(taps), self.device, engine)
         self._stride = vgg_layer(self.config.tap).stride
         self._target: Target | None = None
         self._last: Step | None = None

@@ -1,0 +1,161 @@
+"""What computes the frozen layers: torch everywhere, ncnn (Winograd convolutions) where it is installed.
+
+The trunk is more than nine tenths of a frame's time on a CPU, and torch already multiplies matrices at the processor's
+peak there. ncnn does fewer multiplications for the same result: about twice as fast, equal to torch to six digits. It is
+an extra (``tracking-parts[ncnn]``), found at run time. Before it is used, its features are compared with torch's on a
+picture; if they differ by more than :data:`TOLERANCE`, torch is used and a warning logged.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tracking_parts.errors import ConfigError
+from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, vgg_layer
+
+logger = logging.getLogger(__name__)
+
+ENGINES = ("auto", "torch", "ncnn")
+TOLERANCE = 1e-4  # largest difference from torch, in units of the map's largest value
+CHECK_SIZE = 64  # pixels of the picture on which they are compared
+
+Maps = dict[str, Tensor]  # tap name -> [batch, channels, rows, columns]
+
+
+class TrunkEngine(Protocol):
+    """RGB in 0–1, [batch, 3, height, width], to the maps after each tap's ReLU."""
+
+    name: str
+
+    def __call__(self, rgb: Tensor) -> Maps: ...
+
+
+def layers_up_to(taps: Sequence[str]) -> tuple[VGGLayer, ...]:
+    """The layers of the trunk, as deep as its deepest tap."""
+    deepest = max(LAYER_NAMES.index(vgg_layer(tap).name) for tap in taps)
+    return VGG_LAYERS[: deepest + 1]
+
+
+def choose_engine(
+    name: str, torch_engine: TrunkEngine, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device
+) -> TrunkEngine:
+    """The engine of that name; ``auto`` takes the fastest that is installed and agrees with torch."""
+    if name not in ENGINES:
+        raise ConfigError(f"unknown engine {name!r}: choose one of {', '.join(ENGINES)}")
+    on_cpu = device.type == "cpu"
+    if name == "torch" or (name == "auto" and not (on_cpu and _find_ncnn())):
+        return torch_engine
+    ncnn = _find_ncnn()
+    if ncnn is None:
+        raise ConfigError("engine 'ncnn' is not installed: pip install 'tracking-parts[ncnn]'")
+    if not on_cpu:
+        raise ConfigError(f"engine 'ncnn' runs on the cpu, not on {device}")
+    engine = NcnnTrunk(ncnn, weights, taps)
+    difference = largest_difference(engine, torch_engine)
+    if difference <= TOLERANCE:
+        return engine
+    if name == "ncnn":
+        raise ConfigError(f"engine 'ncnn' differs from torch by {difference:.1e} of a map's height: not used")
+    logger.warning("ncnn differs from torch by %.1e of a map's height on this machine: torch is used", difference)
+    return torch_engine
+
+
+def largest_difference(engine: TrunkEngine, reference: TrunkEngine) -> float:
+    """How far two engines are apart on one picture, in units of each map's largest value."""
+    generator = torch.Generator().manual_seed(0)
+    picture = torch.rand((1, 3, CHECK_SIZE, CHECK_SIZE), generator=generator)
+    found, expected = engine(picture), reference(picture)
+    return max(float((found[tap] - expected[tap]).abs().max() / expected[tap].abs().max()) for tap in expected)
+
+
+def _find_ncnn() -> ModuleType | None:
+    try:
+        return importlib.import_module("ncnn")
+    except ImportError:
+        return None
+
+
+class NcnnTrunk:
+    """The trunk in ncnn, single precision only: reduced precision is never chosen unasked."""
+
+    name = "ncnn"
+
+    def __init__(self, ncnn: ModuleType, weights: Mapping[str, Tensor], taps: Sequence[str]) -> None:
+        from tracking_parts.features import IMAGENET_MEAN_RGB, IMAGENET_STD_RGB
+
+        self._ncnn = ncnn
+        self._taps = tuple(taps)
+        self._mean = np.array(IMAGENET_MEAN_RGB, np.float32).reshape(3, 1, 1)
+        self._std = np.array(IMAGENET_STD_RGB, np.float32).reshape(3, 1, 1)
+        layers = layers_up_to(taps)
+        self._net = self._new_net(ncnn)
+        with tempfile.TemporaryDirectory() as folder:
+            structure, numbers = Path(folder) / "trunk.param", Path(folder) / "trunk.bin"
+            structure.write_text(structure_text(layers, self._taps), encoding="ascii")
+            with numbers.open("wb") as stream:
+                for layer in layers:
+                    stream.write(layer_bytes(weights, layer))
+            if self._net.load_param(str(structure)) != 0 or self._net.load_model(str(numbers)) != 0:
+                raise ConfigError("ncnn cannot read the trunk that was written for it")
+
+    @staticmethod
+    def _new_net(ncnn: ModuleType) -> Any:
+        net = ncnn.Net()
+        net.opt.num_threads = torch.get_num_threads()
+        net.opt.use_vulkan_compute = False
+        for precision in ("fp16_packed", "fp16_storage", "fp16_arithmetic", "bf16_packed", "bf16_storage"):
+            if hasattr(net.opt, f"use_{precision}"):
+                setattr(net.opt, f"use_{precision}", False)
+        return net
+
+    def __call__(self, rgb: Tensor) -> Maps:
+        pictures = (rgb.numpy() - self._mean) / self._std
+        each = [self._run(np.ascontiguousarray(picture)) for picture in pictures]
+        return {tap: torch.from_numpy(np.stack([maps[tap] for maps in each])) for tap in self._taps}
+
+    def _run(self, picture: np.ndarray[Any, np.dtype[np.float32]]) -> dict[str, Any]:
+        extractor = self._net.create_extractor()
+        extractor.input("picture", self._ncnn.Mat(picture))
+        maps = {}
+        for tap in self._taps:
+            code, found = extractor.extract(tap)
+            assert code == 0, f"ncnn could not compute {tap}"
+            maps[tap] = np.array(found)  # a copy: ncnn's own memory goes with the extractor
+        return maps
+
+
+def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str]) -> str:
+    """The trunk in ncnn's text format: one line per layer with its inputs, outputs and numbered parameters."""
+    lines = ["Input picture 0 1 picture"]
+    blobs, current = 1, "picture"
+    for layer in layers:
+        if layer.pool_before:
+            lines.append(f"Pooling pool_{layer.name} 1 1 {current} pooled_{layer.name} 0=0 1=2 2=2")
+            blobs, current = blobs + 1, f"pooled_{layer.name}"
+        # 0: channels, 1: kernel, 4: padding, 5: has a bias, 6: number of weights, 9: followed by ReLU
+        count = layer.out_channels * layer.in_channels * 9
+        inner = layer.name in taps and layer is not layers[-1]
+        output = f"inner_{layer.name}" if inner else layer.name
+        numbers = f"0={layer.out_channels} 1=3 4=1 5=1 6={count} 9=1"
+        lines.append(f"Convolution {layer.name} 1 1 {current} {output} {numbers}")
+        blobs, current = blobs + 1, output
+        if inner:  # a map that is both told and used further must be split
+            lines.append(f"Split split_{layer.name} 1 2 {output} {layer.name} on_{layer.name}")
+            blobs, current = blobs + 2, f"on_{layer.name}"
+    return "\n".join(["7767517", f"{len(lines)} {blobs}", *lines]) + "\n"
+
+
+def layer_bytes(weights: Mapping[str, Tensor], layer: VGGLayer) -> bytes:
+    """Weights and bias of one layer in ncnn's binary format: a tag (0: plain floats), weights, bias."""
+    weight, bias = (weights[f"{layer.name}.{kind}"].detach().cpu().numpy() for kind in ("weight", "bias"))
+    return np.uint32(0).tobytes() + weight.astype("<f4").tobytes() + bias.astype("<f4").tobytes()

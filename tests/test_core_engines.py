@@ -1,0 +1,133 @@
+"""Engines of the trunk: equal to torch, found at run time, never trusted unseen."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from core_helpers import random_weights
+from tracking_parts import Tracker, trunk_engines
+from tracking_parts.errors import ConfigError
+from tracking_parts.features import FeatureExtractor, TorchTrunk
+from tracking_parts.trunk_engines import (
+    TOLERANCE,
+    NcnnTrunk,
+    choose_engine,
+    largest_difference,
+    layers_up_to,
+    structure_text,
+)
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def ncnn() -> ModuleType:
+    module: ModuleType = pytest.importorskip("ncnn", reason="ncnn is not installed")
+    return module
+
+
+class Off:
+    """An engine that is off by a part of the map's height."""
+
+    name = "off"
+
+    def __init__(self, by: float) -> None:
+        self._by = by
+
+    def __call__(self, rgb: Tensor) -> dict[str, Tensor]:
+        maps = TorchTrunk(random_weights(), ("conv2_1",), CPU)(rgb)
+        return {tap: found + self._by * found.max() for tap, found in maps.items()}
+
+
+@pytest.mark.parametrize("taps", [("conv3_3", "conv4_3"), ("conv3_3",), ("conv2_1", "conv2_2"), ("conv1_1", "conv3_1")])
+@pytest.mark.parametrize("size", [96, 128])
+def test_ncnn_is_torch_to_six_digits(ncnn: ModuleType, taps: tuple[str, ...], size: int) -> None:
+    weights = random_weights()
+    pictures = torch.rand((2, 3, size, size), generator=torch.Generator().manual_seed(1))
+    expected = TorchTrunk(weights, taps, CPU)(pictures)
+    found = NcnnTrunk(ncnn, weights, taps)(pictures)
+    assert list(found) == list(taps)
+    for tap in taps:
+        assert found[tap].shape == expected[tap].shape
+        assert float((found[tap] - expected[tap]).abs().max() / expected[tap].max()) < 1e-5
+
+
+def test_maps_outlive_the_next_picture(ncnn: ModuleType) -> None:
+    engine = NcnnTrunk(ncnn, random_weights(), ("conv2_1",))
+    first = engine(torch.zeros((1, 3, 32, 32)))["conv2_1"]
+    kept = first.clone()
+    engine(torch.ones((1, 3, 32, 32)))
+    assert torch.equal(first, kept)
+
+
+def test_a_map_that_is_told_and_used_is_split() -> None:
+    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2")).splitlines()
+    assert lines == [
+        "7767517",
+        "6 7",
+        "Input picture 0 1 picture",
+        "Convolution conv1_1 1 1 picture conv1_1 0=64 1=3 4=1 5=1 6=1728 9=1",
+        "Convolution conv1_2 1 1 conv1_1 inner_conv1_2 0=64 1=3 4=1 5=1 6=36864 9=1",
+        "Split split_conv1_2 1 2 inner_conv1_2 conv1_2 on_conv1_2",
+        "Pooling pool_conv2_1 1 1 on_conv1_2 pooled_conv2_1 0=0 1=2 2=2",
+        "Convolution conv2_1 1 1 pooled_conv2_1 conv2_1 0=128 1=3 4=1 5=1 6=73728 9=1",
+    ]
+
+
+def test_the_difference_is_in_units_of_the_map() -> None:
+    reference = TorchTrunk(random_weights(), ("conv2_1",), CPU)
+    assert largest_difference(reference, reference) == 0
+    assert largest_difference(Off(0.25), reference) == pytest.approx(0.25, rel=1e-3)
+
+
+def test_engines_by_name(ncnn: ModuleType) -> None:
+    weights, taps = random_weights(), ("conv2_1",)
+    names = {name: FeatureExtractor(weights, taps, CPU, name).engine.name for name in ("torch", "ncnn", "auto")}
+    assert names == {"torch": "torch", "ncnn": "ncnn", "auto": "ncnn"}
+    with pytest.raises(ConfigError, match="unknown engine 'abacus': choose one of auto, torch, ncnn"):
+        FeatureExtractor(weights, taps, CPU, "abacus")
+
+
+def test_without_ncnn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ncnn", None)
+    weights, taps = random_weights(), ("conv2_1",)
+    assert FeatureExtractor(weights, taps, CPU, "auto").engine.name == "torch"
+    with pytest.raises(ConfigError, match=r"pip install 'tracking-parts\[ncnn\]'"):
+        FeatureExtractor(weights, taps, CPU, "ncnn")
+
+
+def test_other_devices_stay_with_torch(ncnn: ModuleType) -> None:
+    reference = TorchTrunk(random_weights(), ("conv2_1",), CPU)
+    cuda = torch.device("cuda")
+    assert choose_engine("auto", reference, random_weights(), ("conv2_1",), cuda) is reference
+    with pytest.raises(ConfigError, match="runs on the cpu, not on cuda"):
+        choose_engine("ncnn", reference, random_weights(), ("conv2_1",), cuda)
+
+
+def test_an_engine_that_disagrees_is_not_used(
+    ncnn: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(trunk_engines, "NcnnTrunk", lambda *arguments: Off(2 * TOLERANCE))
+    weights, taps = random_weights(), ("conv2_1",)
+    with caplog.at_level(logging.WARNING):
+        assert FeatureExtractor(weights, taps, CPU, "auto").engine.name == "torch"
+    assert "differs from torch" in caplog.text
+    with pytest.raises(ConfigError, match="not used"):
+        FeatureExtractor(weights, taps, CPU, "ncnn")
+
+
+def test_both_engines_track_alike(ncnn: ModuleType, moving_object: Any) -> None:
+    boxes = {}
+    for engine in ("torch", "ncnn"):
+        tracker = Tracker("fast", weights=random_weights(), engine=engine)
+        tracker.init(moving_object.frames[0], moving_object.boxes[0])
+        boxes[engine] = [tracker.update(frame).box.xywh for frame in moving_object.frames[1:6]]
+    assert np.abs(np.array(boxes["torch"]) - np.array(boxes["ncnn"])).max() < 0.5
