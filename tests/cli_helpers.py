@@ -28,6 +28,7 @@ class FakeTracker:
     def __init__(self) -> None:
         self.config: TrackerConfig | None = None
         self.seed: int | None = None
+        self.engine = ""
         self.fail_at: int | None = None  # raise what no user can cause
         self.signal_at: tuple[int, signal.Signals] | None = None  # as if the user pressed Ctrl-C in this frame
         self.signals = 1
@@ -71,8 +72,8 @@ def use_fake_tracker(monkeypatch: pytest.MonkeyPatch) -> FakeTracker:
     """Let the command make the stand-in; its attributes tell the test what it was made with."""
     fake = FakeTracker()
 
-    def make(config: TrackerConfig, device: str, seed: int) -> FakeTracker:
-        fake.config, fake.seed = config, seed
+    def make(config: TrackerConfig, device: str, seed: int, engine: str) -> FakeTracker:
+        fake.config, fake.seed, fake.engine = config, seed, engine
         return fake
 
     monkeypatch.setattr("tracking_parts.cli_run.make_tracker", make)

@@ -45,7 +45,12 @@ def test_track_writes_everything_that_was_asked_for(
     video, out = make_video(tmp_path / "clip.mp4", 12), tmp_path / "out"
     formats = [word for name in RESULT_FORMATS for word in ("--format", name)]
     options = ["--box", "10,12,20,16", "--out", str(out), "--trace", "--save-state", "--contact-sheet", *formats]
-    assert cli.run(["track", str(video), *options, "--set", "alpha=0.7", "--seed", "5", "--label", "cup"]) == 0
+    assert (
+        cli.run(
+            ["track", str(video), *options, "--set", "alpha=0.7", "--seed", "5", "--label", "cup", "--engine", "torch"]
+        )
+        == 0
+    )
 
     assert [row["frame"] for row in boxes_in(out)] == list(range(12))
     assert boxes_in(out)[0]["box"] == [10, 12, 20, 16]
@@ -60,7 +65,7 @@ def test_track_writes_everything_that_was_asked_for(
     assert (out / "state.safetensors").exists()
 
     settings = json.loads((out / "config.json").read_text())
-    assert settings["config"]["alpha"] == 0.7 and settings["seed"] == 5
+    assert settings["config"]["alpha"] == 0.7 and settings["seed"] == 5 and settings["engine"] == "torch"
     assert settings["box"] == [10, 12, 20, 16] and settings["source"] == str(video)
     assert TrackerConfig.from_dict(settings["config"]).alpha == 0.7
     assert settings["versions"] == versions()

@@ -131,14 +131,14 @@ def test_missing_weights_are_fetched_with_a_bar_before_the_tracker_is_made(monke
         progress("weights", 1, 1)
         order.append("weights")
 
-    def make(config: TrackerConfig, *, device: str, seed: int) -> FakeTracker:
+    def make(config: TrackerConfig, *, device: str, seed: int, engine: str) -> FakeTracker:
         order.append("tracker")
         return FakeTracker()
 
     monkeypatch.setattr(cli_run, "weights_provenance", lambda: None)
     monkeypatch.setattr(cli_run, "load_weights", load)
     monkeypatch.setattr("tracking_parts.tracker.Tracker", make)
-    cli_run.make_tracker(TrackerConfig(), "cpu", 0)
+    cli_run.make_tracker(TrackerConfig(), "cpu", 0, "torch")
     assert order == ["weights", "tracker"]
     assert "weights" in stream.getvalue()
 

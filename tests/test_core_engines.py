@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,18 +14,22 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_helpers import random_weights
+from core_helpers import random_weights, small_tracker
 from tracking_parts import Tracker, trunk_engines
+from tracking_parts.cli_options import TrunkEngine
 from tracking_parts.errors import ConfigError
 from tracking_parts.features import FeatureExtractor, TorchTrunk
 from tracking_parts.trunk_engines import (
+    ENGINES,
     TOLERANCE,
     NcnnTrunk,
+    check_engine,
     choose_engine,
     largest_difference,
     layers_up_to,
     structure_text,
 )
+from tracking_parts.versions import versions
 
 CPU = torch.device("cpu")
 
@@ -102,6 +108,8 @@ def test_without_ncnn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FeatureExtractor(weights, taps, CPU, "auto").engine.name == "torch"
     with pytest.raises(ConfigError, match=r"pip install 'tracking-parts\[ncnn\]'"):
         FeatureExtractor(weights, taps, CPU, "ncnn")
+    with pytest.raises(ConfigError, match="not installed"):
+        check_engine("ncnn")
 
 
 def test_other_devices_stay_with_torch(ncnn: ModuleType) -> None:
@@ -131,3 +139,31 @@ def test_both_engines_track_alike(ncnn: ModuleType, moving_object: Any) -> None:
         tracker.init(moving_object.frames[0], moving_object.boxes[0])
         boxes[engine] = [tracker.update(frame).box.xywh for frame in moving_object.frames[1:6]]
     assert np.abs(np.array(boxes["torch"]) - np.array(boxes["ncnn"])).max() < 0.5
+
+
+def test_a_resumed_tracker_takes_the_engine_it_is_told(ncnn: ModuleType, moving_object: Any, tmp_path: Path) -> None:
+    tracker = small_tracker()
+    assert tracker.engine == "ncnn"
+    tracker.init(moving_object.frames[0], moving_object.boxes[0])
+    tracker.save(tmp_path / "state.safetensors")
+    path = tmp_path / "state.safetensors"
+    assert Tracker.from_state(path, weights=random_weights()).engine == "ncnn"
+    assert Tracker.from_state(path, weights=random_weights(), engine="torch").engine == "torch"
+
+
+def test_load_hands_the_engine_on(moving_object: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracking_parts.tracker.load_weights", random_weights)
+    tracker = small_tracker()
+    tracker.init(moving_object.frames[0], moving_object.boxes[0])
+    tracker.save(tmp_path / "state.safetensors")
+    assert Tracker.load(tmp_path / "state.safetensors", engine="torch").engine == "torch"
+    with pytest.raises(ConfigError, match="abacus"):
+        Tracker.load(tmp_path / "state.safetensors", engine="abacus")
+
+
+def test_versions_name_the_engine(ncnn: ModuleType) -> None:
+    assert versions()["ncnn"] == metadata.version("ncnn")
+
+
+def test_the_command_offers_the_engines_there_are() -> None:
+    assert tuple(engine.value for engine in TrunkEngine) == ENGINES

@@ -50,6 +50,7 @@ def test_names_are_taken_apart() -> None:
         ("stp:default?alpha", "key=value"),
         ("stp:default?nonsense=1", "nonsense"),
         ("stp:default?region=round", "region"),
+        ("stp:default?engine=abacus", "unknown engine 'abacus'"),
         ("opencv:nope", "csrt, kcf"),
         ("opencv:csrt?alpha=1", "only stp"),
         ("no.such.module:Class", "cannot be imported"),
@@ -62,9 +63,10 @@ def test_wrong_names_are_refused(text: str, problem: str) -> None:
 
 
 def test_settings_of_our_tracker_are_known() -> None:
-    settings = choose_tracker("stp:default?alpha=1&region=box").settings
+    settings = choose_tracker("stp:default?alpha=1&region=box&engine=torch").settings
     assert settings["config"]["alpha"] == 1
-    assert settings["region"] == "box"
+    assert settings["region"] == "box" and settings["engine"] == "torch"
+    assert choose_tracker("stp:default").settings["engine"] == "auto"
 
 
 def test_our_tracker_is_judged_by_its_polygon_or_its_box() -> None:

@@ -18,6 +18,26 @@ from tracking_parts import __version__
 from tracking_parts.cli_bench import bench_app
 from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
+from tracking_parts.cli_options import (
+    BoxOption,
+    DeviceOption,
+    EndOption,
+    EngineOption,
+    FormatOption,
+    LabelOption,
+    OutOption,
+    ProfileOption,
+    SeedOption,
+    SetOption,
+    SheetOption,
+    SourceArgument,
+    StartOption,
+    StateOption,
+    ThreadsOption,
+    TraceOption,
+    TrunkEngine,
+    VideoOption,
+)
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
 
@@ -38,44 +58,6 @@ bench_app.command("paper")(paper_command)
 bench_app.command("gate")(gate_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(vot_app, name="vot")
-
-SourceArgument = Annotated[
-    str, typer.Argument(help="A video, a folder of images, a VOT or OTB sequence folder, or a camera's number.")
-]
-BoxOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="X,Y,W,H",
-        help="The object in the first frame: left, top, width and height in pixels. "
-        "May be left out where a sequence folder has its ground truth.",
-    ),
-]
-OutOption = Annotated[Path, typer.Option(help="Folder for the files; made if need be.")]
-ProfileOption = Annotated[
-    str, typer.Option(metavar="NAME", help="Settings to start from: default, paper or fast. See: stp profiles")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change one setting; may be repeated. Names: stp profiles"),
-]
-FormatOption = Annotated[
-    list[str] | None,
-    typer.Option("--format", metavar="NAME", help="Also write boxes as otb, vot, mot, cvat or csv; may be repeated."),
-]
-VideoOption = Annotated[bool, typer.Option("--video/--no-video", help="Write the annotated video.")]
-SheetOption = Annotated[bool, typer.Option("--contact-sheet", help="Write one picture of evenly spaced frames.")]
-TraceOption = Annotated[
-    bool, typer.Option("--trace", help="Write what happened inside the tracker, per frame, for: stp explain")
-]
-StateOption = Annotated[bool, typer.Option("--save-state", help="At the end save the tracker, for Tracker.load().")]
-LabelOption = Annotated[str, typer.Option(help="The object's name in the video and the files.")]
-StartOption = Annotated[int, typer.Option(min=0, metavar="N", help="Number of the first frame, counted from 0.")]
-EndOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of the frame to stop before.")]
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
-SeedOption = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same boxes on the same machine.")]
-ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="CPU threads to use; torch decides if not given.")
-]
 
 
 def main() -> None:
@@ -144,6 +126,7 @@ def track(
     device: DeviceOption = "cpu",
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
+    engine: EngineOption = TrunkEngine.AUTO,
 ) -> int:
     """Follow an object through a video, a folder of images or what a camera sees.
 
@@ -165,6 +148,7 @@ def track(
         device=device,
         seed=seed,
         threads=threads,
+        engine=engine.value,
         start=start,
         end=end,
         save_state=save_state,
@@ -179,6 +163,7 @@ def demo(
     settings: SetOption = None,
     trace: TraceOption = False,
     threads: ThreadsOption = None,
+    engine: EngineOption = TrunkEngine.AUTO,
 ) -> int:
     """Follow a rabbit's head through a real clip of 5 seconds, which is fetched once (2 MB).
 
@@ -201,6 +186,7 @@ def demo(
         profile=profile,
         settings=tuple(settings or ()),
         threads=threads,
+        engine=engine.value,
         start=DEMO_START,
     )
     return run_request(request)

@@ -24,8 +24,10 @@ from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
 from tracking_parts.tracking import Ending, RunReport, run_tracking
+from tracking_parts.trunk_engines import check_engine
 
 if TYPE_CHECKING:
+    from tracking_parts.tracker import Tracker
     from tracking_parts.tracking import TrackerLike
 
 EXIT_BROKEN = 1
@@ -44,6 +46,7 @@ class TrackRequest:
     device: str = "cpu"
     seed: int = 0
     threads: int | None = None
+    engine: str = "auto"
     start: int = 0
     end: int | None = None
     save_state: bool = False
@@ -64,27 +67,33 @@ def run_request(request: TrackRequest) -> int:
     """Track, write the files, print the table; return the exit code. Bad input raises before any work is done."""
     config = TrackerConfig.profile(request.profile).override_from_text(request.settings)
     check_device(request.device)
-    if request.threads is not None:
-        torch.set_num_threads(request.threads)
-        cv2.setNumThreads(request.threads)
+    check_engine(request.engine)
+    use_threads(request.threads)
     with open_source(request.source, start=request.start, end=request.end) as source:
         box = request.box or ground_truth_box(source)
         request.outputs.prepare()
-        tracker = make_tracker(config, request.device, request.seed)
+        tracker = make_tracker(config, request.device, request.seed, request.engine)
         config_path = request.outputs.folder / "config.json"
-        write_run_config(config_path, _run_values(request, config, box))
+        write_run_config(config_path, _run_values(request, config, box, tracker.engine))
         with closing(tracker):  # training in the background must not outlive the run
             return _run(request, source, tracker, box, [("settings", config_path)])
 
 
-def make_tracker(config: TrackerConfig, device: str, seed: int) -> TrackerLike:
+def use_threads(count: int | None) -> None:
+    """Give torch and OpenCV so many threads; None leaves it to them."""
+    if count is not None:
+        torch.set_num_threads(count)
+        cv2.setNumThreads(count)
+
+
+def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> Tracker:
     """The tracker, with a progress bar if its weights must be fetched first."""
     from tracking_parts.tracker import Tracker
 
     if weights_provenance() is None:
         with download_progress() as progress:
             load_weights(progress=progress)
-    return Tracker(config, device=device, seed=seed)
+    return Tracker(config, device=device, seed=seed, engine=engine)
 
 
 def check_device(name: str) -> None:
@@ -109,7 +118,7 @@ def ground_truth_box(source: FrameSource) -> Box:
     return Box.around(polygon)
 
 
-def _run_values(request: TrackRequest, config: TrackerConfig, box: Box) -> dict[str, object]:
+def _run_values(request: TrackRequest, config: TrackerConfig, box: Box, engine: str) -> dict[str, object]:
     return {
         "source": request.source,
         "box": list(box.xywh),
@@ -120,6 +129,7 @@ def _run_values(request: TrackRequest, config: TrackerConfig, box: Box) -> dict[
         "seed": request.seed,
         "device": request.device,
         "threads": torch.get_num_threads(),
+        "engine": engine,
     }
 
 

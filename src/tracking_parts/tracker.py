@@ -20,7 +20,7 @@ from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUp
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection
 from tracking_parts.filter_parts.patches import edge_density
-from tracking_parts.filter_parts.society import FilterParts
+from tracking_parts.filter_parts.society import FilterParts, PartVotes
 from tracking_parts.frames import Frame, as_bgr, as_box, cut_crop
 from tracking_parts.geometry import Box, CropWindow
 from tracking_parts.io.weights import load_weights
@@ -63,6 +63,7 @@ class Tracker:
         self._convnet_tap = self.config.convnet_tap if self._convnet_learns else self.config.tap  # no deeper than heard
         taps = dict.fromkeys((self.config.tap, self._convnet_tap))
         self._extract = FeatureExtractor(self._weights, tuple(taps), self.device, engine)
+        self.engine = self._extract.engine.name  # the one that was found: torch or ncnn
         self._stride = vgg_layer(self.config.tap).stride
         self._target: Target | None = None
         self._last: Step | None = None
@@ -82,16 +83,11 @@ class Tracker:
         image = self._next_image(frame, target)
         view = self._look(image, target)
 
-        votes = target.parts.vote(view.features)  # F_t
-        convnet_map = target.convnet.vote(view) if target.convnet_votes else None  # C_t
-        mask = self._mask(view, target)  # M_c
-        usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
-        decision = combine(votes.vote_map, convnet_map, self.config.alpha, mask, usual)  # P_t
-        agreed = votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(votes, convnet_map, decision, agreed, target.loudness)
-        reading = Reading(view, votes, convnet_map, decision, agreed, evidence)
+        votes = self._vote_parts(view, target)  # F_t
+        convnet_map = self._vote_convnet(view, target)  # C_t
+        reading = self._decide(view, votes, convnet_map, target)  # P_t
 
-        certainty = confidence(evidence, self.config)
+        certainty = confidence(reading.evidence, self.config)
         target.monitor = target.monitor.after(certainty, self.config)
         self._move(target, reading, certainty)
         result = self._result(target, certainty)
@@ -122,12 +118,13 @@ class Tracker:
         *,
         device: str | torch.device = "cpu",
         weights: dict[str, Tensor] | None = None,
+        engine: str = "auto",
     ) -> Tracker:
         """A tracker that goes on where :meth:`state` was taken: the same boxes as if it had never stopped."""
         state = state if isinstance(state, TrackerState) else TrackerState.load(state)
         with damaged_state_errors():
             config, seed = TrackerConfig.from_dict(state.values["config"]), int(state.values["seed"])
-        tracker = cls(config, device=device, seed=seed, weights=weights)
+        tracker = cls(config, device=device, seed=seed, weights=weights, engine=engine)
         with damaged_state_errors():
             target = tracker._empty_target(
                 tuple(state.values["frame_shape"]),
@@ -143,9 +140,9 @@ class Tracker:
         self.state().save(path)
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str | torch.device = "cpu") -> Tracker:
+    def load(cls, path: str | Path, *, device: str | torch.device = "cpu", engine: str = "auto") -> Tracker:
         """Go on from a file that :meth:`save` wrote."""
-        return cls.from_state(path, device=device)
+        return cls.from_state(path, device=device, engine=engine)
 
     def close(self) -> None:
         """Forget the object and end any training in the background."""
@@ -246,6 +243,21 @@ class Tracker:
         maps = self._extract([crop])
         features = target.projections["parts"](maps[self.config.tap])[0]
         return View(image, window, crop, features, target.projections["convnet"](maps[self._convnet_tap])[0])
+
+    def _vote_parts(self, view: View, target: Target) -> PartVotes:
+        return target.parts.vote(view.features)
+
+    def _vote_convnet(self, view: View, target: Target) -> Tensor | None:
+        return target.convnet.vote(view) if target.convnet_votes else None
+
+    def _decide(self, view: View, votes: PartVotes, convnet_map: Tensor | None, target: Target) -> Reading:
+        """P_t and its maximum, which parts agreed with it, and the evidence for it."""
+        mask = self._mask(view, target)  # M_c
+        usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
+        decision = combine(votes.vote_map, convnet_map, self.config.alpha, mask, usual)
+        agreed = votes.agreement(decision.centre, self.config.agreement_radius)
+        evidence = gather_evidence(votes, convnet_map, decision, agreed, target.loudness)
+        return Reading(view, votes, convnet_map, decision, agreed, evidence)
 
     def _mask(self, view: View, target: Target) -> Tensor:
         """M_c around the last centre; while lost, everywhere is equally likely."""

@@ -1,9 +1,9 @@
 """What computes the frozen layers: torch everywhere, ncnn (Winograd convolutions) where it is installed.
 
 The trunk is more than nine tenths of a frame's time on a CPU, and torch already multiplies matrices at the processor's
-peak there. ncnn does fewer multiplications for the same result: about twice as fast, equal to torch to six digits. It is
-an extra (``tracking-parts[ncnn]``), found at run time. Before it is used, its features are compared with torch's on a
-picture; if they differ by more than :data:`TOLERANCE`, torch is used and a warning logged.
+peak there. ncnn does fewer multiplications for the same result: about twice as fast, equal to torch to six digits. It
+is an extra (``tracking-parts[ncnn]``), found at run time. Before it is used, its features are compared with torch's on
+a picture; if they differ by more than :data:`TOLERANCE`, torch is used and a warning logged.
 """
 
 from __future__ import annotations
@@ -46,18 +46,22 @@ def layers_up_to(taps: Sequence[str]) -> tuple[VGGLayer, ...]:
     return VGG_LAYERS[: deepest + 1]
 
 
+def check_engine(name: str) -> None:
+    """Whether there is such an engine here; ``auto`` always finds one."""
+    if name not in ENGINES:
+        raise ConfigError(f"unknown engine {name!r}: choose one of {', '.join(ENGINES)}")
+    if name == "ncnn" and _find_ncnn() is None:
+        raise ConfigError("engine 'ncnn' is not installed: pip install 'tracking-parts[ncnn]'")
+
+
 def choose_engine(
     name: str, torch_engine: TrunkEngine, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device
 ) -> TrunkEngine:
     """The engine of that name; ``auto`` takes the fastest that is installed and agrees with torch."""
-    if name not in ENGINES:
-        raise ConfigError(f"unknown engine {name!r}: choose one of {', '.join(ENGINES)}")
-    on_cpu = device.type == "cpu"
-    if name == "torch" or (name == "auto" and not (on_cpu and _find_ncnn())):
+    check_engine(name)
+    on_cpu, ncnn = device.type == "cpu", _find_ncnn()
+    if name == "torch" or ncnn is None or (name == "auto" and not on_cpu):
         return torch_engine
-    ncnn = _find_ncnn()
-    if ncnn is None:
-        raise ConfigError("engine 'ncnn' is not installed: pip install 'tracking-parts[ncnn]'")
     if not on_cpu:
         raise ConfigError(f"engine 'ncnn' runs on the cpu, not on {device}")
     engine = NcnnTrunk(ncnn, weights, taps)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import platform
 from importlib import metadata
 
-PACKAGES = ("tracking-parts", "torch", "numpy", "opencv-python-headless", "opencv-contrib-python-headless", "av")
+PACKAGES = (
+    "tracking-parts",
+    "torch",
+    "numpy",
+    "opencv-python-headless",
+    "opencv-contrib-python-headless",
+    "av",
+    "ncnn",
+)
 
 
 def versions() -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 =============================  =====================================================================================
 ``stp:PROFILE``                our tracker
-``stp:PROFILE?KEY=VALUE&…``    … with settings changed; ``region=box`` judges its upright box instead of its polygon
+``stp:PROFILE?KEY=VALUE&…``    … with settings changed; ``region=box`` judges its upright box instead of its polygon,
+                               ``engine=torch`` or ``ncnn`` says what computes the frozen layers
 ``opencv:NAME``                OpenCV's ``csrt``, ``kcf``, ``mil``, ``mosse`` or ``medianflow``
 ``opencv:nano``                NanoTrack, and ``opencv:vit``: their ONNX files are in the folder that
                                ``STP_PEER_MODELS`` names, or ``opencv:nano?models=FOLDER``
@@ -107,22 +108,26 @@ def choose_tracker(text: str, seed: int = 0) -> TrackerChoice:
 def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
     # Imported here: scoring results, or running peers, needs neither torch nor weights.
     from tracking_parts import Tracker, TrackerConfig
+    from tracking_parts.trunk_engines import check_engine
 
     options = dict(spec.options)
     region = options.pop("region", "polygon")
     if region not in ("polygon", "box"):
         raise ConfigError(f"tracker {spec.text!r}: region is polygon or box, not {region!r}")
+    engine = options.pop("engine", "auto")
+    check_engine(engine)
     config = TrackerConfig.profile(spec.name).override_from_text([f"{key}={value}" for key, value in options.items()])
     opened = ExitStack()
 
     @cache  # its init starts afresh: the weights need to be read once only
     def tracker() -> Tracker:
-        return opened.enter_context(Tracker(config, device="cpu", seed=seed))
+        return opened.enter_context(Tracker(config, device="cpu", seed=seed, engine=engine))
 
     def start(sequence: Sequence, index: int) -> EvaluatedTracker:
         return OurTracker(tracker(), upright=region == "box")
 
-    return TrackerChoice(spec, start, {"config": config.to_dict(), "region": region}, opened)
+    settings = {"config": config.to_dict(), "region": region, "engine": engine}
+    return TrackerChoice(spec, start, settings, opened)
 
 
 def _find_class(spec: TrackerSpec) -> Callable[[], Any]:
