@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "tracking_parts"
-ABOVE_THE_CORE = ("evaluation", "integrations", "studio", "viewers", "cli", "tracking", "output_files")
+ABOVE_THE_CORE = ("evaluation", "integrations", "studio", "viewers", "cli", "tracking", "output_files", "profiling")
 SHARED_BY_ALL = {"errors", "geometry", "result", "trace", "config", "frames"}
 
 

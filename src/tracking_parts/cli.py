@@ -38,6 +38,7 @@ from tracking_parts.cli_options import (
     TrunkEngine,
     VideoOption,
 )
+from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
 
@@ -56,6 +57,7 @@ app = typer.Typer(
 )
 bench_app.command("paper")(paper_command)
 bench_app.command("gate")(gate_command)
+app.command("profile", cls=DescribedCommand)(profile_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(vot_app, name="vot")
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tracking_parts.frames import Frame
-from tracking_parts.trunk_engines import choose_engine, layers_up_to
+from tracking_parts.trunk_engines import TrunkEngine, choose_engine, layers_up_to
 
 IMAGENET_MEAN_RGB = (0.485, 0.456, 0.406)
 IMAGENET_STD_RGB = (0.229, 0.224, 0.225)
@@ -89,7 +89,8 @@ class FeatureExtractor:
         self, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device, engine: str = "torch"
     ) -> None:
         self.device = device
-        self.engine = choose_engine(engine, TorchTrunk(weights, taps, device), weights, taps, device)
+        self.taps = tuple(taps)
+        self.engine: TrunkEngine = choose_engine(engine, TorchTrunk(weights, taps, device), weights, taps, device)
 
     @torch.inference_mode()
     def __call__(self, crops: Sequence[Frame]) -> dict[str, Tensor]:

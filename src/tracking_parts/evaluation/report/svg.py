@@ -147,6 +147,13 @@ class Drawing:
         """Text cut to the room there is; the whole of it shows under the pointer."""
         self.text(at, shorten(words, max(4, int(room / LETTER))), cls, anchor, hint=words)
 
+    def file(self, style: str) -> str:
+        """The picture as a file of its own, with its style in it."""
+        namespace = 'xmlns="http://www.w3.org/2000/svg"'
+        size = f'width="{self.width:g}" height="{self.height:g}"'
+        inner = self.svg().removeprefix("<svg ").replace('role="img">', f'role="img"><style>{style}</style>', 1)
+        return f"<svg {namespace} {size} {inner}\n"
+
     def svg(self) -> str:
         # Without identifiers: they would have to be unique in a page that may hold the same chart of many data sets.
         return (

@@ -1,0 +1,103 @@
+"""Floating-point work, counted and not estimated: the trunk by its layers, the rest as torch does it.
+
+Counted are convolutions, products of matrices, Cholesky factors, symmetric eigenvectors and Fourier transforms; sums,
+maxima and whatever numpy or OpenCV do are not, and cost time rather than arithmetic. A multiplication and an addition
+are two operations. The trunk's work is that of its definition: an engine that gets by with fewer multiplications
+(Winograd's) may seem to exceed the machine's peak, and is meant to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from tracking_parts.trunk_engines import Maps, TrunkEngine, layers_up_to
+
+
+def trunk_operations(taps: Sequence[str], size_hw: tuple[int, int]) -> int:
+    """Operations of one pass of the frozen layers, as deep as the deepest tap, over one crop.
+
+    >>> trunk_operations(["conv1_1"], (8, 8)) == 2 * 9 * 3 * 64 * 8 * 8
+    True
+    """
+    height, width = size_hw
+    return sum(
+        2 * 9 * layer.in_channels * layer.out_channels * (height // layer.stride) * (width // layer.stride)
+        for layer in layers_up_to(taps)
+    )
+
+
+def _cubed(share: float) -> Callable[..., int]:
+    """Operations of a matrix algorithm as a share of n³, for a batch of n x n matrices."""
+
+    def count(shape: Sequence[int], *args: Any, **named: Any) -> int:
+        return round(share * math.prod(shape[:-2]) * shape[-1] ** 3)
+
+    return count
+
+
+def _transform(per_term: float) -> Callable[..., int]:
+    """Operations of Fourier transforms over the given axes: 5 n log2 n for complex numbers, half of it for real."""
+
+    def count(shape: Sequence[int], axes: Sequence[int], *args: Any, out_shape: Sequence[int], **named: Any) -> int:
+        terms = max(math.prod(shape), math.prod(out_shape))
+        length = math.prod(max(shape[axis], out_shape[axis]) for axis in axes)
+        return round(per_term * terms * math.log2(max(length, 2)))
+
+    return count
+
+
+class OperationCounter:
+    """Counts what torch computes within :func:`counted_operations`; much slower than not counting."""
+
+    def __init__(self) -> None:
+        aten = torch.ops.aten
+        more: dict[Any, Any] = {
+            aten.linalg_cholesky_ex: _cubed(1 / 3),
+            aten.cholesky_inverse: _cubed(2 / 3),
+            aten._linalg_eigh: _cubed(9),
+            aten._fft_r2c: _transform(2.5),
+            aten._fft_c2r: _transform(2.5),
+            aten._fft_c2c: _transform(5),
+        }
+        self.mode = FlopCounterMode(display=False, custom_mapping=more)
+        self._correction = 0
+
+    def read(self) -> float:
+        """Operations so far."""
+        return float(self.mode.get_total_flops() + self._correction)
+
+    def charge(self, operations: int, instead_of: int) -> None:
+        """Count these for some of what torch was seen to do."""
+        self._correction += operations - instead_of
+
+
+@contextmanager
+def counted_operations() -> Iterator[OperationCounter]:
+    """Count until the end of the block."""
+    counter = OperationCounter()
+    with ExitStack() as running:
+        running.enter_context(counter.mode)
+        yield counter
+
+
+class CountedEngine:
+    """An engine whose work is that of the layers' definition: some do it where torch cannot see."""
+
+    def __init__(self, engine: TrunkEngine, taps: Sequence[str], counter: OperationCounter) -> None:
+        self.name = engine.name
+        self._engine, self._taps, self._counter = engine, tuple(taps), counter
+
+    def __call__(self, rgb: Tensor) -> Maps:
+        before = self._counter.read()
+        maps = self._engine(rgb)
+        count, _, height, width = rgb.shape
+        seen = round(self._counter.read() - before)
+        self._counter.charge(count * trunk_operations(self._taps, (height, width)), instead_of=seen)
+        return maps
