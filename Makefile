@@ -12,7 +12,7 @@ VOT_STAMP := $(VOT_VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --no-input --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup vot demo test check format bench20 gate gate-update clean
+.PHONY: help setup vot demo test check format bench20 bench-speed gate gate-update clean
 
 help:  ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ bench20: setup  ## Compare with CSRT on the sequences in DATA, resumable
 	@$(BIN)/stp bench run stp:default "stp:default?alpha=1" opencv:csrt \
 		--data $(DATA) --out $(BENCH_OUT) --processes $(PROCESSES)
 	@$(BIN)/stp bench score --data $(DATA) --out $(BENCH_OUT)
+
+bench-speed: setup  ## Measure speed against CSRT, and all other figures about speed, in one table
+	@$(BIN)/python -m benchmarks.speed
 
 gate: setup  ## Compare with the committed figures on a few short sequences in DATA
 	@$(BIN)/stp bench gate --data $(DATA) --processes 2

@@ -54,6 +54,11 @@ def check_engine(name: str) -> None:
         raise ConfigError("engine 'ncnn' is not installed: pip install 'tracking-parts[ncnn]'")
 
 
+def installed_engines() -> tuple[str, ...]:
+    """Those that can be used here."""
+    return ("torch",) if _find_ncnn() is None else ("torch", "ncnn")
+
+
 def choose_engine(
     name: str, torch_engine: TrunkEngine, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device
 ) -> TrunkEngine:
