@@ -113,13 +113,16 @@ def test_any_names_have_one_order(names: list[str]) -> None:
 def test_vot_and_got10k_layouts(tmp_path: Path, inner: str) -> None:
     folder = make_vot(tmp_path / "ball", inner=inner)
     (folder / "occlusion.label").write_text("0\n1\n0\n")
-    (folder / "cover.tag").write_text("8\n")
+    (folder / "size_change.tag").write_text("1\n")
+    (folder / "cover.label").write_text("8\n4\n0\n")
+    (folder / "absence.label").write_text("0\n0\n1\n")
     (folder / "sequence").write_text("name=ball\nfps=30\nlength=3\n")
     sequence = read_sequence(folder)
     assert sequence.name == "ball"
     assert [path.name for path in sequence.frames] == ["00000001.jpg", "00000002.jpg", "00000003.jpg"]
     assert sequence.ground_truth[0] == Box(1, 2, 3, 4).polygon
-    assert sequence.attributes == {"occlusion": (False, True, False), "cover": (True, False, False)}
+    assert sequence.ground_truth[1] is not None and sequence.ground_truth[2] is None
+    assert sequence.attributes == {"occlusion": (False, True, False), "size_change": (True, False, False)}
     assert sequence.fps == 30
     assert len(sequence) == 3
 

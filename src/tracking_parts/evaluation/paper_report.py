@@ -14,7 +14,7 @@ from tracking_parts.evaluation.protocol import ResetProtocol
 from tracking_parts.evaluation.report.charts import Curve, Frame, curve_chart
 from tracking_parts.evaluation.report.content import Cell, Notice, Part, Row, Section, Table
 from tracking_parts.evaluation.report.paired_sections import p_text
-from tracking_parts.evaluation.report.tables import interval_cell
+from tracking_parts.evaluation.report.tables import interval_cell, is_repeated
 from tracking_parts.evaluation.scoring import TrackerRuns, figure, shared_sequences
 from tracking_parts.evaluation.statistics import (
     HeadlineIntervals,
@@ -73,8 +73,8 @@ def _table_1(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section:
         tuple(head),
         tuple(rows),
         (
-            "Measured rows: one harness, one machine, 95 % bootstrap intervals over sequences. Published rows: VOT's "
-            "own toolkit, whole data sets, other machines; they are not re-measured.",
+            "Measured rows: one harness, 95 % bootstrap intervals over sequences. Published rows: VOT's own "
+            "toolkit, whole data sets, other machines; they are not re-measured.",
         ),
     )
     return Section("Table 1: against other trackers", (*_subset_notice(data_sets), table))
@@ -145,7 +145,9 @@ def _versions_table(table: PaperTable, data_set: MeasuredSet) -> Table:
 
 def _failures_cell(version: Version, data_set: MeasuredSet) -> Cell:
     runs = data_set.runs_of(version.tracker)
-    return Cell("–") if runs is None else interval_cell(_headline(runs, data_set.protocol).failures, 0)
+    if runs is None:
+        return Cell("–")
+    return interval_cell(_headline(runs, data_set.protocol).failures, 1 if is_repeated([runs]) else 0)
 
 
 def _difference_cells(version: Version, reference: Version, data_set: MeasuredSet) -> list[Cell]:
@@ -153,6 +155,8 @@ def _difference_cells(version: Version, reference: Version, data_set: MeasuredSe
     if version is reference or ours is None or other is None:
         return [Cell("–"), Cell("–")]
     names = shared_sequences([ours, other])
+    if not names:
+        return [Cell("–"), Cell("–")]
     scores = [
         {name: [run.score for run in runs] for name, runs in tracker.only(names).by_sequence.items()}
         for tracker in (ours, other)
