@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 
 import cv2
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from tracking_parts.errors import FormatError, SourceError, TrackingPartsError
 from tracking_parts.geometry import Box
 from tracking_parts.io.sequences import find_sequences, natural_key, parse_region, read_ground_truth, read_sequence
-
-DATA = Path(os.environ.get("STP_DATA") or Path(__file__).resolve().parents[2] / "shared" / "vot2016-20")
 
 coordinates = st.floats(-1e5, 1e5)
 sizes = st.floats(1e-3, 1e5)
@@ -199,9 +196,8 @@ def test_bad_attributes_are_refused(tmp_path: Path) -> None:
         read_sequence(folder)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data set at {DATA}: set STP_DATA")
-def test_the_real_data_set() -> None:
-    sequences = find_sequences(DATA)
+def test_the_real_data_set(shared_data: Path) -> None:
+    sequences = find_sequences(shared_data / "vot2016-20")
     assert sequences
     for sequence in sequences:
         assert len(sequence.frames) == len(sequence.ground_truth) > 10

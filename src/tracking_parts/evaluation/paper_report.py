@@ -24,7 +24,7 @@ from tracking_parts.evaluation.statistics import (
 )
 from tracking_parts.evaluation.trackers import TrackerSpec
 
-MEASURED, PUBLISHED = "measured", "published"
+MEASURED, PUBLISHED, NOT_RUN = "measured", "published", "not run"
 CONFIDENT_SHARE = 0.11  # "11 % of all frames are HCFs"
 
 
@@ -60,7 +60,10 @@ def _headline(runs: TrackerRuns, protocol: ResetProtocol) -> HeadlineIntervals:
 def _table_1(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section:
     head = ["Tracker", *(f"{name} {one.name}" for one in data_sets for name in ("EAO", "R", "A", "R*"))]
     rows = [
-        Row((spec, *(cell for one in data_sets for cell in _measured_cells(spec, one, star=True))), MEASURED)
+        Row(
+            (spec, *(cell for one in data_sets for cell in _measured_cells(spec, one, star=True))),
+            _mark(spec, data_sets),
+        )
         for spec in (plan.ours, *plan.peers)
     ]
     rows += [
@@ -78,6 +81,10 @@ def _table_1(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section:
         ),
     )
     return Section("Table 1: against other trackers", (*_subset_notice(data_sets), table))
+
+
+def _mark(spec: str, data_sets: Sequence[MeasuredSet]) -> str:
+    return MEASURED if any(one.runs_of(spec) for one in data_sets) else NOT_RUN
 
 
 def _subset_notice(data_sets: Sequence[MeasuredSet]) -> Iterable[Part]:
@@ -131,7 +138,7 @@ def _versions_table(table: PaperTable, data_set: MeasuredSet) -> Table:
                     *_difference_cells(version, reference, data_set),
                     _published_text(table.published.get(version.label, {}), data_set),
                 ),
-                MEASURED,
+                _mark(version.tracker, [data_set]),
             )
             for version in table.versions
         ),
