@@ -14,6 +14,7 @@ from report_helpers import HOSTILE, LOST, ONE_PASS, PERFECT, RESET, STILL, Page,
 from tracking_parts.errors import ConfigError, FormatError
 from tracking_parts.evaluation.report import Cell, Chart, Notice, Row, Section, Table, write_report
 from tracking_parts.evaluation.report.content import as_cell
+from tracking_parts.evaluation.report.html import html_page
 from tracking_parts.evaluation.report.markdown import markdown_table
 from tracking_parts.evaluation.report.page import report_sections, write_page
 from tracking_parts.evaluation.report.provenance_section import data_set_name, warnings
@@ -277,3 +278,9 @@ def test_refusals(trackers: list[TrackerRuns], tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no results"):
         write([], tmp_path)
     assert not list(tmp_path.glob("r.*"))
+
+
+def test_numbers_are_never_broken_but_names_may_be() -> None:
+    table = Table.of("speed", ["tracker", "Δ EAO"], [["some.module:Class", "−0.020"]])
+    page = html_page("t", "l", [Section("s", (table,))], "f")
+    assert "<td>−0.020</td>" in page and "some.<wbr>module:<wbr>Class" in page

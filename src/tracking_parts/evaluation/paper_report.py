@@ -208,7 +208,7 @@ def _speed_section(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section
         "Speed with and without updates, and with updates in the background",
         head,
         tuple(rows),
-        ("Published: on a GTX TITAN X. Measured: on the machine named above, reading of the images not counted.",),
+        ("Published: on a GTX TITAN X. Measured: on the machine named below, reading of the images not counted.",),
     )
     claim = (
         "The paper's claim: without updates, or with updates in parallel, the tracker runs at 30 frames a second; the "
@@ -239,7 +239,7 @@ def _agreement_section(plan: PaperPlan, data_set: MeasuredSet) -> Section | None
             "Distance between the pathways against distance to the ground truth",
             "Frames in twelve bins of equal number. The line is the mean distance to the ground truth, the band the "
             "middle half of the frames; both axes in object sizes (square root of the true area).",
-            "distance between the two pathways' centres (median of the bin)",
+            "distance between the pathways (median of a bin)",
             "distance to the ground truth",
         ),
         [
@@ -261,4 +261,4 @@ def _agreement_section(plan: PaperPlan, data_set: MeasuredSet) -> Section | None
         f"{far:.3f}. "
         "Frames of a failure have no region in VOT's layout and are not among them."
     )
-    return Section(f"Agreement of the pathways as a measure of confidence, {data_set.name}", (words, chart))
+    return Section(f"Agreement of the pathways, {data_set.name}", (words, chart))
