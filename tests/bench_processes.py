@@ -15,10 +15,13 @@ TESTS = Path(__file__).resolve().parent
 PATIENCE_SECONDS = 90.0  # generous: these tests judge what happens, not how fast
 
 SCRIPT = """
+import signal
 import sys
 from tracking_parts.evaluation.runner import run
 
 if __name__ == "__main__":
+    # Whoever starts the tests in the background leaves them deaf to Ctrl-C, and their children too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     tracker, data, out, processes = sys.argv[1:]
     outcomes = run([tracker], data, out, processes=int(processes), threads=1)
     print(",".join(sorted(f"{one.sequence}={one.status}" for one in outcomes)))

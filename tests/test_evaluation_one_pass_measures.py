@@ -159,14 +159,13 @@ def overlaps_of(text: str) -> Values:
 def test_lost_stretches_by_hand(frames: str, stretches: list[tuple[int, int, bool]]) -> None:
     found = ope.lost_stretches(overlaps_of(frames), lost_for=3)
     assert found == [LostStretch(*one) for one in stretches]
-    assert ope.where_lost(overlaps_of(frames), lost_for=3) == (stretches[0][0] if stretches else None)
 
 
 def test_what_counts_as_lost() -> None:
     overlaps = np.array([0.9, 0.2, 0.1, 0.2, 0.9])
-    assert ope.where_lost(overlaps, lost_overlap=0.2, lost_for=3) == 1
-    assert ope.where_lost(overlaps, lost_overlap=0.19, lost_for=3) is None
-    assert ope.where_lost(overlaps, lost_overlap=0.19, lost_for=1) == 2
+    assert ope.lost_stretches(overlaps, lost_overlap=0.2, lost_for=3) == [LostStretch(1, 4, True)]
+    assert ope.lost_stretches(overlaps, lost_overlap=0.19, lost_for=3) == []
+    assert ope.lost_stretches(overlaps, lost_overlap=0.19, lost_for=1) == [LostStretch(2, 3, True)]
 
 
 @given(OVERLAPS, st.floats(0, 0.5), st.integers(1, 5))

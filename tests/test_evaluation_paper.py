@@ -10,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tracking_parts.cli import app
-from tracking_parts.errors import ConfigError
+from tracking_parts.errors import ConfigError, FormatError
 from tracking_parts.evaluation import paper_plan, published
 from tracking_parts.evaluation.paper import PaperData, estimate_paper, run_paper, write_paper_report
 from tracking_parts.evaluation.paper_plan import PaperPlan, PaperTable, Version, available_peers, plan_paper, probe
+from tracking_parts.evaluation.runner import run
 from tracking_parts.evaluation.trackers import choose_tracker
 from tracking_parts.io.sequences import find_sequences
 
@@ -77,15 +78,15 @@ def test_peers_that_can_be_run() -> None:
 
 def test_it_says_what_it_would_take(vot_data: Path, tmp_path: Path) -> None:
     data = [PaperData("vot2016", vot_data)]
-    estimates = {one.tracker: one for one in estimate_paper(PLAN, data, tmp_path, repetitions=2)}
+    estimates = {one.tracker: one for one in estimate_paper(PLAN, data, tmp_path, repetitions=2, threads=1)}
     assert set(estimates) == {TELLING, BAD, GOOD}
     assert (estimates[BAD].sequences, estimates[BAD].frames, estimates[BAD].measured) == (4, 48, False)
     assert estimates[BAD].seconds > 0
     run_paper(PLAN, [PaperData("vot2016", vot_data, subset=1)], tmp_path, {"processes": 1})
-    later = {one.tracker: one for one in estimate_paper(PLAN, data, tmp_path, repetitions=1)}
+    later = {one.tracker: one for one in estimate_paper(PLAN, data, tmp_path, repetitions=1, threads=1)}
     assert (later[BAD].sequences, later[BAD].frames, later[BAD].measured) == (1, 12, True)
     run_paper(PLAN, data, tmp_path, {"processes": 1})
-    assert [one.seconds for one in estimate_paper(PLAN, data, tmp_path, repetitions=1)] == [0, 0, 0]
+    assert [one.seconds for one in estimate_paper(PLAN, data, tmp_path, repetitions=1, threads=1)] == [0, 0, 0]
 
 
 def test_nobody_can_tell_how_long_the_paper_trains(vot_data: Path) -> None:
@@ -124,3 +125,20 @@ def test_the_command(vot_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "out").exists()
     with pytest.raises(ConfigError, match="--vot2016 FOLDER"):
         CliRunner().invoke(app, ["bench", "paper", "--out", str(tmp_path)], catch_exceptions=False)
+
+
+def test_a_report_on_nothing_says_so(vot_data: Path, tmp_path: Path) -> None:
+    run(["identity"], vot_data, tmp_path / "vot2016")
+    with pytest.raises(FormatError, match="no results of stp:default"):
+        write_paper_report(
+            plan_paper("default", []), [PaperData("vot2016", vot_data)], tmp_path, tmp_path / "p.html", ""
+        )
+
+
+def test_an_interrupted_run_is_reported_as_far_as_it_went(vot_data: Path, tmp_path: Path) -> None:
+    """Versions that share no sequence yet cannot be tested against each other: a dash, not a traceback."""
+    run([TELLING], vot_data, tmp_path / "vot2016", sequences=["moving"])
+    run([BAD], vot_data, tmp_path / "vot2016", sequences=["growing"])
+    data = [PaperData("vot2016", vot_data)]
+    _, markdown = write_paper_report(PLAN, data, tmp_path, tmp_path / "paper.html", "stp bench paper")
+    assert re.search(r"\| One role \(measured\) \|.*\| – \| – \| 0\.310", markdown.read_text(encoding="utf-8"))

@@ -90,7 +90,8 @@ def run_while(disturb: Callable[[], None], cluster: RunningCluster, data: Path, 
 
 
 def assert_all_there(outcomes: list[Outcome], out: Path) -> None:
-    assert [(one.status, one.error) for one in outcomes] == [("done", "")] * 2
+    # A node may die after it wrote a result and before it told so: the retry then finds it there.
+    assert [one.status in ("done", "skipped") and not one.error for one in outcomes] == [True] * 2
     assert {path.name for path in out.rglob("*_001.txt")} == {"moving_001.txt", "growing_001.txt"}
 
 

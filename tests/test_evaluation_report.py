@@ -13,6 +13,8 @@ import pytest
 from report_helpers import HOSTILE, LOST, ONE_PASS, PERFECT, RESET, STILL, Page, renamed, run_trackers
 from tracking_parts.errors import ConfigError, FormatError
 from tracking_parts.evaluation.report import Cell, Chart, Notice, Row, Section, Table, write_report
+from tracking_parts.evaluation.report.content import as_cell
+from tracking_parts.evaluation.report.html import html_page
 from tracking_parts.evaluation.report.markdown import markdown_table
 from tracking_parts.evaluation.report.page import report_sections, write_page
 from tracking_parts.evaluation.report.provenance_section import data_set_name, warnings
@@ -225,9 +227,32 @@ def test_one_pass_says_where_it_was_lost(vot_data: Path, tmp_path: Path) -> None
     assert rows == [["moving", "never", "never", "2not found again"]]
     assert f"{LOST}: 2 of 2 losses" in page.text and f"{PERFECT}: no losses." in page.text
     assert "lost in frames 2 to 12" in page.text
-    with pytest.raises(ConfigError, match="reset-based"):
-        score_tables(found, ONE_PASS, against=PERFECT)
-    assert len(score_tables(found, ONE_PASS, by_sequence=True)) == 3
+
+
+def test_one_pass_tables_for_the_terminal(vot_data: Path, tmp_path: Path) -> None:
+    found = run_trackers(vot_data, tmp_path / "out", ONE_PASS)
+    *_, lost, paired = score_tables(found, ONE_PASS, by_sequence=True, against=PERFECT)
+    assert lost.caption == "Frame from which the object was lost"
+    assert [as_cell(cell).text for cell in lost.rows[0].cells] == ["moving", "never", "never", "2"]
+    assert paired.caption == f"Paired differences: tracker minus {PERFECT}"
+    texts = [[as_cell(cell).text for cell in row.cells] for row in paired.rows]
+    assert [row[0] for row in texts] == [STILL, LOST]
+    # Two sequences: four ways of swapping, of which two give the difference found.
+    assert texts[1][1:4] == ["2", f"−{20 / 21 * 11 / 12:.3f}", "0.500"]
+    alone = [found[0].only(["moving"]), found[1].only(["growing"])]
+    (path, _) = write_report(alone, ONE_PASS, tmp_path / "a.html", against=PERFECT, title="t", command="c")
+    assert "share no sequence" in Page(path.read_text("utf-8")).text
+
+
+def test_what_continued_and_what_started_otherwise_is_said(trackers: list[TrackerRuns], tmp_path: Path) -> None:
+    later = {"versions": {"numpy": "9.9"}, "machine": {"processor": "Another CPU"}, "threads": 3}
+    described = {"versions": {"numpy": "1.1"}, "threads": 3, "protocol": {"init_box": "enclosing"}}
+    told = warnings([replace(trackers[0], description={**described, "continued": [later]})], RESET)
+    assert any("in part with other versions" in text for text in told)
+    assert any("different machines" in text for text in told)
+    assert any(f"{PERFECT} (enclosing)" in text for text in told)
+    page, _ = write([replace(trackers[0], description={**described, "continued": [later]})], tmp_path)
+    assert "numpy 1.1; numpy 9.9" in page.text and "Another CPU" in page.text
 
 
 def test_tables_for_the_terminal(trackers: list[TrackerRuns]) -> None:
@@ -253,3 +278,9 @@ def test_refusals(trackers: list[TrackerRuns], tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no results"):
         write([], tmp_path)
     assert not list(tmp_path.glob("r.*"))
+
+
+def test_numbers_are_never_broken_but_names_may_be() -> None:
+    table = Table.of("speed", ["tracker", "Δ EAO"], [["some.module:Class", "−0.020"]])
+    page = html_page("t", "l", [Section("s", (table,))], "f")
+    assert "<td>−0.020</td>" in page and "some.<wbr>module:<wbr>Class" in page

@@ -79,6 +79,13 @@ def test_the_command_compares_and_updates(vot_data: Path, tmp_path: Path) -> Non
     assert "moving: 0 failures (committed 0), overlap 0.917 (committed 0.917)" in passed.stdout
 
 
+def test_the_committed_figures_were_measured() -> None:
+    """An overlap of 0 cannot drop: with it the gate would let everything pass."""
+    gate = read_gate(COMMITTED)
+    assert len(gate.sequences) >= 3
+    assert [name for name, figures in gate.sequences.items() if not figures.overlap > 5 * gate.overlap_margin] == []
+
+
 @pytest.mark.timeout(900)
 def test_the_committed_figures_hold(shared_data: Path, tmp_path: Path) -> None:
     """A change that makes the tracker worse fails here; ``make gate-update`` commits new figures."""

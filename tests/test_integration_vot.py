@@ -232,6 +232,12 @@ def test_workspace_with_data(tmp_path: Path, vot_data: Path) -> None:
         assert str(vot_data / name / "sequence") in text
 
 
+def test_data_that_are_not_there_are_told_and_not_made(tmp_path: Path) -> None:
+    report = init_workspace(tmp_path / "ws", data=tmp_path / "typo")
+    assert str(tmp_path / "typo" / "list.txt") in report.missing[0]
+    assert not (tmp_path / "typo").exists()
+
+
 def test_nothing_is_replaced_without_force(tmp_path: Path) -> None:
     folder = tmp_path / "ws"
     init_workspace(folder, arguments=["--profile", "fast"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 
 import cv2
@@ -15,8 +14,6 @@ from hypothesis import strategies as st
 from tracking_parts.errors import FormatError, SourceError, TrackingPartsError
 from tracking_parts.geometry import Box
 from tracking_parts.io.sequences import find_sequences, natural_key, parse_region, read_ground_truth, read_sequence
-
-DATA = Path(os.environ.get("STP_DATA") or Path(__file__).resolve().parents[2] / "shared" / "vot2016-20")
 
 coordinates = st.floats(-1e5, 1e5)
 sizes = st.floats(1e-3, 1e5)
@@ -113,13 +110,16 @@ def test_any_names_have_one_order(names: list[str]) -> None:
 def test_vot_and_got10k_layouts(tmp_path: Path, inner: str) -> None:
     folder = make_vot(tmp_path / "ball", inner=inner)
     (folder / "occlusion.label").write_text("0\n1\n0\n")
-    (folder / "cover.tag").write_text("8\n")
+    (folder / "size_change.tag").write_text("1\n")
+    (folder / "cover.label").write_text("8\n4\n0\n")
+    (folder / "absence.label").write_text("0\n0\n1\n")
     (folder / "sequence").write_text("name=ball\nfps=30\nlength=3\n")
     sequence = read_sequence(folder)
     assert sequence.name == "ball"
     assert [path.name for path in sequence.frames] == ["00000001.jpg", "00000002.jpg", "00000003.jpg"]
     assert sequence.ground_truth[0] == Box(1, 2, 3, 4).polygon
-    assert sequence.attributes == {"occlusion": (False, True, False), "cover": (True, False, False)}
+    assert sequence.ground_truth[1] is not None and sequence.ground_truth[2] is None
+    assert sequence.attributes == {"occlusion": (False, True, False), "size_change": (True, False, False)}
     assert sequence.fps == 30
     assert len(sequence) == 3
 
@@ -196,9 +196,8 @@ def test_bad_attributes_are_refused(tmp_path: Path) -> None:
         read_sequence(folder)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data set at {DATA}: set STP_DATA")
-def test_the_real_data_set() -> None:
-    sequences = find_sequences(DATA)
+def test_the_real_data_set(shared_data: Path) -> None:
+    sequences = find_sequences(shared_data / "vot2016-20")
     assert sequences
     for sequence in sequences:
         assert len(sequence.frames) == len(sequence.ground_truth) > 10

@@ -123,12 +123,17 @@ def print_table(table: ReportTable) -> None:
             Text(_cell_words(head)), justify="left" if is_name else "right", overflow="fold", no_wrap=not is_name
         )
     for row in table.rows:
-        name, *figures = map(_cell_words, row.cells)
-        shown.add_row(Text(f"{name} ({row.mark})" if row.mark else name), *map(Text, figures))
+        name, *figures = row.cells
+        marked = f"{_cell_words(name)} ({row.mark})" if row.mark else _cell_words(name)
+        shown.add_row(Text(marked), *map(_cell_text, figures))
     console = output_console()
     console.print(shown)
     for note in table.notes:
         console.print(Text(note))
+
+
+def _cell_text(cell: Cell | str) -> Text:
+    return Text(_cell_words(cell), "bold" if as_cell(cell).best else "")
 
 
 def _cell_words(cell: Cell | str) -> str:

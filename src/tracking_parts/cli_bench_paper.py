@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +59,9 @@ def paper_command(
     plan = plan_paper(profile, [one for one in named if one])
     complete = True
     if not report_only:
-        print_estimates(estimate_paper(plan, data_sets, out, repetitions), processes or 1)
+        workers = processes or 1
+        per_worker = threads or max(1, (os.cpu_count() or 1) // workers)
+        print_estimates(estimate_paper(plan, data_sets, out, repetitions, per_worker), workers)
         if plan_only:
             return
         options = {"processes": processes, "threads": threads, "seed": seed, "repetitions": repetitions}

@@ -53,6 +53,8 @@ def score_one_pass(
     truths = sequence.ground_truth
     if len(trajectory) != len(truths):
         raise FormatError(f"{sequence.name}: the result has {len(trajectory)} frames, the ground truth {len(truths)}")
+    if trajectory.failures or len(trajectory.starts) > 1:
+        raise FormatError(f"{sequence.name}: the result has failures and restarts: a reset-based protocol scores it")
     regions = answered_regions(trajectory, sequence, protocol)
     overlaps = np.full(len(truths), np.nan)
     for index, (region, truth) in enumerate(zip(regions, truths, strict=True)):

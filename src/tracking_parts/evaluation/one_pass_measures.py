@@ -166,12 +166,6 @@ def _shares(passed: NDArray[np.bool_]) -> Values:
     return np.asarray(passed.mean(axis=0)) if len(passed) else np.full(passed.shape[1], np.nan)
 
 
-def where_lost(overlaps: Values, lost_overlap: float = 0.0, lost_for: int = 10) -> int | None:
-    """The frame from which the object was first lost (see :func:`lost_stretches`), None if it never was."""
-    stretches = lost_stretches(overlaps, lost_overlap, lost_for)
-    return stretches[0].start if stretches else None
-
-
 def lost_stretches(overlaps: Values, lost_overlap: float = 0.0, lost_for: int = 10) -> list[LostStretch]:
     """All stretches of at least ``lost_for`` judged frames with an overlap of at most ``lost_overlap``.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracking_parts.errors import FormatError
 from tracking_parts.evaluation.paper_plan import Estimate, PaperPlan, estimate, spread_subset
 from tracking_parts.evaluation.paper_report import MeasuredSet, paper_sections
 from tracking_parts.evaluation.protocol import load_reset_protocol
@@ -19,6 +20,7 @@ from tracking_parts.evaluation.report.provenance_section import conventions_sect
 from tracking_parts.evaluation.report.reset_sections import reset_sections
 from tracking_parts.evaluation.runner import Outcome, run
 from tracking_parts.evaluation.scoring import load_runs
+from tracking_parts.evaluation.tasks import limit_threads
 from tracking_parts.io.sequences import Sequence as DataSequence
 from tracking_parts.io.sequences import find_sequences
 
@@ -35,8 +37,11 @@ class PaperData:
         return spread_subset(find_sequences(self.folder), self.subset)
 
 
-def estimate_paper(plan: PaperPlan, data_sets: list[PaperData], out: Path, repetitions: int) -> list[Estimate]:
-    """What is left to do, tracker by tracker."""
+def estimate_paper(
+    plan: PaperPlan, data_sets: list[PaperData], out: Path, repetitions: int, threads: int
+) -> list[Estimate]:
+    """What is left to do, tracker by tracker; probes run with the threads that a worker will have."""
+    limit_threads(threads)
     return [
         one
         for data in data_sets
@@ -88,6 +93,8 @@ def _measure(plan: PaperPlan, data: PaperData, out: Path) -> MeasuredSet:
     names = {sequence.name for sequence in data.sequences()}
     order = {name: index for index, name in enumerate(plan.identities)}
     found = [one.only(names) for one in load_runs(out / data.name, data.folder, protocol) if one.name in order]
+    if not any(one.runs for one in found):
+        raise FormatError(f"no results of {plan.ours} or its versions and peers in {out / data.name}")
     found.sort(key=lambda one: order[one.name])
     return MeasuredSet(data.name, protocol, {one.name: one for one in found if one.runs})
 

@@ -56,7 +56,7 @@ class PaperPlan:
 
     @property
     def trackers(self) -> tuple[str, ...]:
-        """Every tracker once, the most telling first: whoever stops early has the first table."""
+        """Every tracker once, in the order of the tables."""
         versions = [version for table in self.tables for version in table.versions]
         trackers = [version.tracker for version in (*versions, *self.speed)]
         return tuple(dict.fromkeys([self.ours, *self.peers, *trackers]))

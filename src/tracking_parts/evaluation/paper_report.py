@@ -14,7 +14,7 @@ from tracking_parts.evaluation.protocol import ResetProtocol
 from tracking_parts.evaluation.report.charts import Curve, Frame, curve_chart
 from tracking_parts.evaluation.report.content import Cell, Notice, Part, Row, Section, Table
 from tracking_parts.evaluation.report.paired_sections import p_text
-from tracking_parts.evaluation.report.tables import interval_cell
+from tracking_parts.evaluation.report.tables import interval_cell, is_repeated
 from tracking_parts.evaluation.scoring import TrackerRuns, figure, shared_sequences
 from tracking_parts.evaluation.statistics import (
     HeadlineIntervals,
@@ -24,7 +24,7 @@ from tracking_parts.evaluation.statistics import (
 )
 from tracking_parts.evaluation.trackers import TrackerSpec
 
-MEASURED, PUBLISHED = "measured", "published"
+MEASURED, PUBLISHED, NOT_RUN = "measured", "published", "not run"
 CONFIDENT_SHARE = 0.11  # "11 % of all frames are HCFs"
 
 
@@ -60,7 +60,10 @@ def _headline(runs: TrackerRuns, protocol: ResetProtocol) -> HeadlineIntervals:
 def _table_1(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section:
     head = ["Tracker", *(f"{name} {one.name}" for one in data_sets for name in ("EAO", "R", "A", "R*"))]
     rows = [
-        Row((spec, *(cell for one in data_sets for cell in _measured_cells(spec, one, star=True))), MEASURED)
+        Row(
+            (spec, *(cell for one in data_sets for cell in _measured_cells(spec, one, star=True))),
+            _mark(spec, data_sets),
+        )
         for spec in (plan.ours, *plan.peers)
     ]
     rows += [
@@ -73,11 +76,15 @@ def _table_1(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section:
         tuple(head),
         tuple(rows),
         (
-            "Measured rows: one harness, one machine, 95 % bootstrap intervals over sequences. Published rows: VOT's "
-            "own toolkit, whole data sets, other machines; they are not re-measured.",
+            "Measured rows: one harness, 95 % bootstrap intervals over sequences. Published rows: VOT's own "
+            "toolkit, whole data sets, other machines; they are not re-measured.",
         ),
     )
     return Section("Table 1: against other trackers", (*_subset_notice(data_sets), table))
+
+
+def _mark(spec: str, data_sets: Sequence[MeasuredSet]) -> str:
+    return MEASURED if any(one.runs_of(spec) for one in data_sets) else NOT_RUN
 
 
 def _subset_notice(data_sets: Sequence[MeasuredSet]) -> Iterable[Part]:
@@ -131,7 +138,7 @@ def _versions_table(table: PaperTable, data_set: MeasuredSet) -> Table:
                     *_difference_cells(version, reference, data_set),
                     _published_text(table.published.get(version.label, {}), data_set),
                 ),
-                MEASURED,
+                _mark(version.tracker, [data_set]),
             )
             for version in table.versions
         ),
@@ -145,7 +152,9 @@ def _versions_table(table: PaperTable, data_set: MeasuredSet) -> Table:
 
 def _failures_cell(version: Version, data_set: MeasuredSet) -> Cell:
     runs = data_set.runs_of(version.tracker)
-    return Cell("–") if runs is None else interval_cell(_headline(runs, data_set.protocol).failures, 0)
+    if runs is None:
+        return Cell("–")
+    return interval_cell(_headline(runs, data_set.protocol).failures, 1 if is_repeated([runs]) else 0)
 
 
 def _difference_cells(version: Version, reference: Version, data_set: MeasuredSet) -> list[Cell]:
@@ -153,6 +162,8 @@ def _difference_cells(version: Version, reference: Version, data_set: MeasuredSe
     if version is reference or ours is None or other is None:
         return [Cell("–"), Cell("–")]
     names = shared_sequences([ours, other])
+    if not names:
+        return [Cell("–"), Cell("–")]
     scores = [
         {name: [run.score for run in runs] for name, runs in tracker.only(names).by_sequence.items()}
         for tracker in (ours, other)
@@ -197,7 +208,7 @@ def _speed_section(plan: PaperPlan, data_sets: Sequence[MeasuredSet]) -> Section
         "Speed with and without updates, and with updates in the background",
         head,
         tuple(rows),
-        ("Published: on a GTX TITAN X. Measured: on the machine named above, reading of the images not counted.",),
+        ("Published: on a GTX TITAN X. Measured: on the machine named below, reading of the images not counted.",),
     )
     claim = (
         "The paper's claim: without updates, or with updates in parallel, the tracker runs at 30 frames a second; the "
@@ -228,7 +239,7 @@ def _agreement_section(plan: PaperPlan, data_set: MeasuredSet) -> Section | None
             "Distance between the pathways against distance to the ground truth",
             "Frames in twelve bins of equal number. The line is the mean distance to the ground truth, the band the "
             "middle half of the frames; both axes in object sizes (square root of the true area).",
-            "distance between the two pathways' centres (median of the bin)",
+            "distance between the pathways (median of a bin)",
             "distance to the ground truth",
         ),
         [
@@ -250,4 +261,4 @@ def _agreement_section(plan: PaperPlan, data_set: MeasuredSet) -> Section | None
         f"{far:.3f}. "
         "Frames of a failure have no region in VOT's layout and are not among them."
     )
-    return Section(f"Agreement of the pathways as a measure of confidence, {data_set.name}", (words, chart))
+    return Section(f"Agreement of the pathways, {data_set.name}", (words, chart))

@@ -114,10 +114,6 @@ def parse_protocol(text: str, source: str) -> Protocol:
     return kind(**{key: _read(value, str(known[key].type), f"{source}: {key}") for key, value in content.items()})
 
 
-def protocol_names() -> list[str]:
-    return list(_bundled())
-
-
 def _bundled() -> dict[str, str]:
     folder = files(__package__) / "protocols"
     found = {

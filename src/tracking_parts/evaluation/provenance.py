@@ -1,4 +1,8 @@
-"""What made a result: written once beside it, and compared before anything is added to it."""
+"""What made a result: written beside it, and compared before anything is added to it.
+
+Settings, seed and protocol must be the same for all results of a folder. Versions, machine, threads and engine may
+change between a run and the one that continues it: whatever was in use when results were added is listed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,6 +25,8 @@ from tracking_parts.versions import versions
 
 FILE_NAME = "run.json"
 DECIDES_THE_RESULT = ("tracker", "settings", "seed", "protocol")
+CIRCUMSTANCES = ("threads", "engine", "versions", "machine")
+CONTINUED = "continued"
 
 
 def describe_run(
@@ -47,15 +54,39 @@ def describe_run(
     return plain
 
 
-def claim_folder(
-    folder: Path, choice: TrackerChoice, seed: int, protocol: Protocol, threads: int, engine: str = "local"
-) -> None:
+def claim_folder(folder: Path, description: dict[str, Any], adds_results: bool = True) -> None:
     """Describe the run in its folder; refuse a folder whose results were made by another tracker or other settings."""
-    description = describe_run(choice, seed, protocol, threads, engine)
     saved = read_description(folder) or _write_first(folder, description)
     different = [key for key in DECIDES_THE_RESULT if not _agrees(saved.get(key), description[key])]
     if different:
         raise ConfigError(f"{folder} holds results with another {', '.join(different)}: choose another folder")
+    if adds_results and not _is_known(description, saved):
+        _write_continuation(folder, description)
+
+
+def circumstances(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was in use for the results of a folder: for the first ones, and for those that were added later."""
+    later = description.get(CONTINUED)
+    entries = later if isinstance(later, list) else []
+    return [description, *(one for one in entries if isinstance(one, Mapping))]
+
+
+def _is_known(description: Mapping[str, Any], saved: Mapping[str, Any]) -> bool:
+    return any(
+        all(_agrees(one.get(key, description[key]), description[key]) for key in CIRCUMSTANCES)
+        for one in circumstances(saved)
+    )
+
+
+def _write_continuation(folder: Path, description: dict[str, Any]) -> None:
+    """Add what is in use now to the description, unless another run did so at this moment."""
+    path = folder / FILE_NAME
+    with claim(path, wait=True):
+        saved = read_description(folder) or description
+        if not _is_known(description, saved):
+            now = {key: description[key] for key in (*CIRCUMSTANCES, "started")}
+            continued = {**saved, CONTINUED: [*circumstances(saved)[1:], now]}
+            write_atomically(path, _as_text(continued))
 
 
 def _agrees(saved: Any, now: Any) -> bool:
@@ -71,8 +102,12 @@ def _write_first(folder: Path, description: dict[str, Any]) -> dict[str, Any]:
     with claim(path, wait=True):
         saved = read_description(folder)
         if saved is None:
-            write_atomically(path, (json.dumps(description, indent=2) + "\n").encode())
+            write_atomically(path, _as_text(description))
     return saved or description
+
+
+def _as_text(description: Mapping[str, Any]) -> bytes:
+    return (json.dumps(description, indent=2) + "\n").encode()
 
 
 def read_description(folder: Path) -> dict[str, Any] | None:

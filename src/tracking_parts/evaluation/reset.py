@@ -68,6 +68,8 @@ def score_trajectory(
     truths = sequence.ground_truth
     if len(trajectory) != len(truths):
         raise FormatError(f"{sequence.name}: the result has {len(trajectory)} frames, the ground truth {len(truths)}")
+    if not trajectory.starts:
+        raise FormatError(f"{sequence.name}: the result says nowhere that the tracker was started (a line with 1)")
     overlaps = [
         math.nan if isinstance(region, Code) else frame_overlap(region, truth, bounds_wh)
         for region, truth in zip(trajectory.regions, truths, strict=True)

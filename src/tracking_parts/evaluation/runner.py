@@ -23,7 +23,7 @@ from tracking_parts.errors import ConfigError
 from tracking_parts.evaluation.claims import is_claimed
 from tracking_parts.evaluation.engines import Engine, open_engine
 from tracking_parts.evaluation.protocol import Protocol, load_protocol
-from tracking_parts.evaluation.provenance import claim_folder
+from tracking_parts.evaluation.provenance import claim_folder, describe_run
 from tracking_parts.evaluation.tasks import Outcome, Task, run_task, skipped
 from tracking_parts.evaluation.trackers import TrackerSpec, choose_tracker
 from tracking_parts.io.sequences import Sequence, find_sequences
@@ -84,14 +84,20 @@ def run(
     closed_engine = open_engine(engine, processes, threads, address)  # wrong names are told before hours of work
     rules = load_protocol(protocol) if isinstance(protocol, str) else protocol
     chosen = select_sequences(Path(data_folder), sequences)
-    tasks = []
+    tasks: list[Task] = []
     for text in dict.fromkeys(specs):
         choice = choose_tracker(text, seed)
-        claim_folder(Path(out_folder) / choice.spec.folder_name, choice, seed, rules, threads, engine)
+        its_tasks = []
         for repetition in range(1, repetitions + 1):
             for one in chosen:
                 path = result_path(Path(out_folder), choice.spec, one.name, repetition)
-                tasks.append(Task(text, one, path, rules, seed + repetition - 1, repetition, threads))
+                its_tasks.append(Task(text, one, path, rules, seed + repetition - 1, repetition, threads))
+        claim_folder(
+            Path(out_folder) / choice.spec.folder_name,
+            describe_run(choice, seed, rules, threads, engine),
+            adds_results=not all(task.result_path.exists() for task in its_tasks),
+        )
+        tasks += its_tasks
     return _run_tasks(tasks, closed_engine, on_plan or (lambda plan: None), on_progress or (lambda *_: None))
 
 

@@ -152,7 +152,7 @@ def one_pass_intervals(
 ) -> OnePassIntervals:
     """Intervals of the one-pass figures, one group per sequence; a sequence counts by the mean over its runs."""
     counts = resample_counts(len(groups), samples, level, seed)
-    figures = _one_pass_figures(groups, precision_pixels)
+    figures = one_pass_figures(groups, precision_pixels)
     return OnePassIntervals(**{name: _figure_interval(figure, counts, level) for name, figure in figures.items()})
 
 
@@ -175,12 +175,12 @@ def paired_test(
     The trackers may differ in repetitions: each sequence counts once, whatever the number of its runs. That changes no
     figure where all sequences of a tracker have the same number.
     """
-    names = _paired_names(first, second)
+    names = paired_names(first, second)
     figures = [_once_each([runs[name] for name in names], eao_interval, burn_in) for runs in (first, second)]
     counts, swapped = resample_counts(len(names), samples, level, seed), swap_masks(len(names), swaps, seed)
     exact = 2 ** len(names) <= swaps
     paired = {
-        name: _paired_figure(figures[0][name], figures[1][name], counts, swapped, exact, level) for name in figures[0]
+        name: paired_figure(figures[0][name], figures[1][name], counts, swapped, exact, level) for name in figures[0]
     }
     return PairedTest(sequences=names, swaps=len(swapped), exact=exact, **paired)
 
@@ -221,7 +221,7 @@ def _figure_interval(figure: AdditiveFigure, counts: NDArray[np.int64], level: f
     return _interval(figure.value(), figure.resampled(counts), len(figure.numerators), level)
 
 
-def _paired_figure(
+def paired_figure(
     first: AdditiveFigure,
     second: AdditiveFigure,
     counts: NDArray[np.int64],
@@ -244,14 +244,15 @@ def _paired_figure(
     return PairedFigure(first.value(), second.value(), interval, p)
 
 
-def _paired_names(
-    first: Mapping[str, Sequence[SequenceScore]], second: Mapping[str, Sequence[SequenceScore]]
+def paired_names(
+    first: Mapping[str, Sequence[SequenceScore | OnePassScore]],
+    second: Mapping[str, Sequence[SequenceScore | OnePassScore]],
 ) -> tuple[str, ...]:
     """The sequences' names in one order, so that the answer depends on no folder's; refuse what cannot be paired."""
     unpaired = sorted(set(first) ^ set(second))
     if unpaired:
         raise FormatError(f"the trackers ran on different sequences: only one of them on {_listed(unpaired)}")
-    lengths = {name: {run.length for run in (*first[name], *second[name])} for name in first}
+    lengths = {name: {len(run.overlaps) for run in (*first[name], *second[name])} for name in first}
     uneven = sorted(name for name, found in lengths.items() if len(found) > 1)
     if uneven:
         raise FormatError(f"the runs have different numbers of frames on {_listed(uneven)}")
@@ -300,7 +301,7 @@ def _once_each(
     }
 
 
-def _one_pass_figures(groups: Sequence[Sequence[OnePassScore]], precision_pixels: float) -> dict[str, AdditiveFigure]:
+def one_pass_figures(groups: Sequence[Sequence[OnePassScore]], precision_pixels: float) -> dict[str, AdditiveFigure]:
     """OTB's figures, by the names of :class:`OnePassIntervals`."""
     _check_runs(groups)
     figure_of: dict[str, Callable[[OnePassScore], float]] = {

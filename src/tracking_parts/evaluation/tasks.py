@@ -86,8 +86,14 @@ def _run_claimed(task: Task) -> Outcome:
 
 
 def skipped(task: Task) -> Outcome:
-    """The outcome of a task whose result was made before."""
-    trajectory = read_trajectory(task.result_path)
+    """The outcome of a task whose result was made before; one that cannot be of this sequence is not taken for it."""
+    try:
+        trajectory = read_trajectory(task.result_path)
+    except TrackingPartsError as error:
+        return raised(task, str(error))
+    if len(trajectory) != len(task.sequence):
+        lengths = f"{len(trajectory)} frames, the sequence {len(task.sequence)}"
+        return raised(task, f"{task.result_path} has {lengths}: it was made on other data")
     return _finished(task, trajectory, "skipped", sum(trajectory.seconds))
 
 

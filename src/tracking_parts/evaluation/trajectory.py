@@ -115,20 +115,31 @@ def read_trajectory(path: Path) -> Trajectory:
     """Read anybody's VOT result file; times and values are optional."""
     try:
         regions = tuple(parse_region(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
-        seconds: tuple[float, ...] = ()
-        if time_path(path).exists():
-            # VOT's own tools write one column per repetition; the first is the run beside this file.
-            lines = time_path(path).read_text(encoding="utf-8").splitlines()
-            seconds = tuple(float(line.split(",")[0]) for line in lines if line.strip())
         values = {
             file.stem.removeprefix(f"{path.stem}_"): tuple(map(_read_value, file.read_text("utf-8").splitlines()))
             for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}_*.value"))
         }
+        # VOT's toolkit keeps the times as one of the values.
+        seconds = _read_seconds(path) or values.pop("time", ())
     except OSError as error:
         raise FormatError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise FormatError(f"{path}: {error}") from None
     return Trajectory(regions, seconds, values)
+
+
+def _read_seconds(path: Path) -> tuple[float, ...]:
+    """The times beside a result: ours, or those of VOT's MATLAB toolkit, which has a column for each repetition."""
+    sequence, _, repetition = path.stem.rpartition("_")
+    of_all_runs = path.with_name(f"{sequence}_time.txt")
+    if time_path(path).exists():
+        file, column = time_path(path), 0
+    elif repetition.isdecimal() and of_all_runs.exists():
+        file, column = of_all_runs, int(repetition) - 1
+    else:
+        return ()
+    rows = [line.split(",") for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return tuple(float(row[column]) for row in rows) if all(column < len(row) for row in rows) else ()
 
 
 def _read_value(line: str) -> float:

@@ -62,7 +62,8 @@ def init_workspace(
     written = tuple(path for path in texts if path not in kept)
     for path in written:
         write_atomically(path, texts[path].encode())
-    sequences.mkdir(parents=True, exist_ok=True)
+    if data is None:  # a folder that was named and is not there is a mistake to be told, not one to be made
+        sequences.mkdir(parents=True, exist_ok=True)
     (folder / "results").mkdir(exist_ok=True)
     return WorkspaceReport(written, kept, tuple(missing_data(sequences)))
 

@@ -16,7 +16,8 @@ images     any names, in natural order                   none                   
 
 A polygon is 8 numbers, ``x1, y1, … x4, y4``; a rectangle is 4, ``left, top, width, height``; separated by commas, tabs,
 semicolons or spaces. A row with NaN, or a rectangle without area, means that the object is not visible: None.
-Attributes are files ``name.label`` or ``name.tag`` with one number per frame; anything but 0 counts as set.
+Attributes are files ``name.label`` or ``name.tag`` with 0 or 1 per frame. Other numbers are a measure, not a mark, such
+as GOT-10k's ``cover``, and are left out. Where GOT-10k's ``absence`` is 1, the object is not visible: None.
 """
 
 from __future__ import annotations
@@ -81,8 +82,11 @@ def read_sequence(folder: str | Path, *, target: int | None = None) -> Sequence:
         raise FormatError(f"{truth_file} has {len(truth)} rows for {len(frames)} images")
     # Test splits give the first box only.
     truth += (None,) * (len(frames) - len(truth))
+    attributes = _read_attributes(folder, len(frames))
+    absent = attributes.pop("absence", (False,) * len(frames))
+    truth = tuple(None if gone else region for region, gone in zip(truth, absent, strict=True))
     full_name = name if target is None else f"{name}-{target}"
-    return Sequence(full_name, frames, truth, _read_attributes(folder, len(frames)), _read_fps(folder))
+    return Sequence(full_name, frames, truth, attributes, _read_fps(folder))
 
 
 def find_sequences(folder: str | Path) -> list[Sequence]:
@@ -216,11 +220,12 @@ def _read_attributes(folder: Path, length: int) -> dict[str, tuple[bool, ...]]:
     attributes: dict[str, tuple[bool, ...]] = {}
     for path in sorted((*folder.glob("*.label"), *folder.glob("*.tag"))):
         try:
-            values = tuple(float(value) != 0 for value in _read_text(path).replace(",", " ").split())
+            numbers = [float(value) for value in _read_text(path).replace(",", " ").split()]
         except ValueError:
             raise FormatError(f"{path} holds something that is no number") from None
-        # Some lists stop at the last frame that is set.
-        attributes[path.stem] = (values + (False,) * length)[:length]
+        if set(numbers) <= {0.0, 1.0}:
+            # Some lists stop at the last frame that is set.
+            attributes[path.stem] = (tuple(number == 1 for number in numbers) + (False,) * length)[:length]
     return attributes
 
 

@@ -151,7 +151,7 @@ def _cell_text(cell: Cell) -> str:
 
 def _signed(text: str, slot: int | None) -> str:
     """Text, after the tracker's sign where it belongs to one; long names may break after their punctuation."""
-    words = re.sub(r"([:?=,/_.]|&amp;)(?=\w)", r"\1<wbr>", escape(text))
+    words = re.sub(r"([:?=,/_]|&amp;|(?<!\d)\.|\.(?!\d))(?=\w)", r"\1<wbr>", escape(text))  # never within a number
     return words if slot is None else f'<span class="who">{key_sign(slot)}<span>{words}</span></span>'
 
 

@@ -11,10 +11,12 @@ import numpy as np
 from tracking_parts.evaluation import one_pass_measures as measures
 from tracking_parts.evaluation.one_pass import answered_regions
 from tracking_parts.evaluation.one_pass_measures import LostStretch, OnePassScore, Values, score_boxes
+from tracking_parts.evaluation.one_pass_paired import one_pass_paired_test
 from tracking_parts.evaluation.protocol import OnePassProtocol
 from tracking_parts.evaluation.report.charts import Curve, Frame, curve_chart, shading_words
 from tracking_parts.evaluation.report.common_sections import failure_galleries, find_peer, peer_words, speed_section
-from tracking_parts.evaluation.report.content import Cell, Chart, Key, Part, Section, Table
+from tracking_parts.evaluation.report.content import Cell, Chart, Key, Notice, Part, Section, Table
+from tracking_parts.evaluation.report.paired_sections import PAIRED_NOTES, difference_cells
 from tracking_parts.evaluation.report.sequence_charts import Difference, Strip, difference_chart, strip_chart
 from tracking_parts.evaluation.report.tables import (
     MORE_IS_BETTER,
@@ -155,13 +157,36 @@ def _band(groups: Sequence[Sequence[Values]]) -> tuple[list[float], list[float]]
 def _peer_section(scored: Sequence[Scored], protocol: OnePassProtocol, against: str | None) -> Section:
     trackers = [one.tracker for one in scored]
     peer = find_peer(trackers, against, [one.intervals.auc.value for one in scored])
-    parts: list[Part] = [peer_words(trackers, peer, against, "AUC")]
+    parts: list[Part] = [peer_words(trackers, peer, against, "AUC"), paired_table(scored, peer, protocol)]
     for one in scored:
         names = shared_sequences((one.tracker, trackers[peer]))
-        if one.slot != peer and names:
+        if one.slot != peer and not names:
+            parts.append(Notice(f"{one.tracker.name} and {trackers[peer].name} share no sequence: nothing to compare."))
+        elif one.slot != peer:
             chart = _differences(one, scored[peer], names, protocol)
             parts.append(Section(f"{one.tracker.name}, sequence by sequence", (chart,)))
     return Section(f"Against {trackers[peer].name}", tuple(parts))
+
+
+def paired_table(scored: Sequence[Scored], peer: int, protocol: OnePassProtocol) -> Table:
+    """Every tracker's differences from the peer, on the sequences that both have."""
+    rows: list[list[Cell | str]] = []
+    for one in scored:
+        names = shared_sequences((one.tracker, scored[peer].tracker))
+        if one.slot == peer or not names:
+            continue
+        first, second = ({name: side.by_sequence[name] for name in names} for side in (one, scored[peer]))
+        test = one_pass_paired_test(first, second, protocol.precision_pixels)
+        cells: list[Cell | str] = [Cell(one.tracker.name, slot=one.slot), str(len(names))]
+        for paired in (test.auc, test.precision, test.normalised_precision):
+            cells += difference_cells(paired, 3)
+        rows.append(cells)
+    return Table.of(
+        f"Paired differences: tracker minus {scored[peer].tracker.name}",
+        ("tracker", "sequences", "Δ AUC", "p", "Δ precision", "p", "Δ normalised precision", "p"),
+        rows,
+        *PAIRED_NOTES,
+    )
 
 
 def _differences(one: Scored, peer: Scored, names: Sequence[str], protocol: OnePassProtocol) -> Chart:
@@ -188,13 +213,32 @@ def _figures(one: Scored, name: str, protocol: OnePassProtocol) -> tuple[float, 
     return float(np.mean(aucs)), float(np.mean(precisions))
 
 
-def _lost_section(trackers: Sequence[TrackerRuns], protocol: OnePassProtocol) -> Section:
+# A tracker's number and a sequence's name, and where that run was lost.
+LostRuns = dict[tuple[int, str], tuple[SequenceRun, list[LostStretch]]]
+
+
+def _lost_runs(trackers: Sequence[TrackerRuns], protocol: OnePassProtocol) -> LostRuns:
     """First repetitions only: a line per run of each would be unreadable."""
-    lost = {
+    return {
         (slot, run.sequence.name): (run, _lost(run, protocol))
         for slot, tracker in enumerate(trackers)
         for run in (runs[0] for runs in tracker.by_sequence.values())
     }
+
+
+def lost_table(trackers: Sequence[TrackerRuns], protocol: OnePassProtocol) -> Table:
+    """Where each tracker lost the object of each sequence for the first time."""
+    lost = _lost_runs(trackers, protocol)
+    rows: list[list[Cell | str]] = [
+        [name, *(_lost_cell(lost[slot, name][1]) if (slot, name) in lost else "–" for slot in range(len(trackers)))]
+        for name in dict.fromkeys(name for _, name in lost)
+    ]
+    head: list[Cell | str] = ["sequence", *(Cell(one.name, slot=slot) for slot, one in enumerate(trackers))]
+    return Table.of("Frame from which the object was lost", head, rows, "Frames are counted from 1.")
+
+
+def _lost_section(trackers: Sequence[TrackerRuns], protocol: OnePassProtocol) -> Section:
+    lost = _lost_runs(trackers, protocol)
     names = list(dict.fromkeys(name for _, name in lost))
     strips = [
         _strip(trackers[slot].name, slot, *lost[slot, name])
@@ -207,12 +251,6 @@ def _lost_section(trackers: Sequence[TrackerRuns], protocol: OnePassProtocol) ->
               "the object is lost.", "frame"),
         keys_of(trackers), strips,
     )  # fmt: skip
-    rows = [
-        [name, *(_lost_cell(lost[slot, name][1]) if (slot, name) in lost else "–" for slot in range(len(trackers)))]
-        for name in names
-    ]
-    head: list[Cell | str] = ["sequence", *(Cell(one.name, slot=slot) for slot, one in enumerate(trackers))]
-    table = Table.of("Frame from which the object was lost", head, rows, "Frames are counted from 1.")
     words = (
         f"Lost: an overlap of at most {protocol.lost_overlap:g} for at least {protocol.lost_for} frames, or until the "
         "end. The first repetition of each sequence."
@@ -225,7 +263,7 @@ def _lost_section(trackers: Sequence[TrackerRuns], protocol: OnePassProtocol) ->
             *failure_galleries(trackers, first_lost, "losses"),
         ),
     )
-    return Section("Where the object was lost", (words, chart, table, pictures))
+    return Section("Where the object was lost", (words, chart, lost_table(trackers, protocol), pictures))
 
 
 def _lost(run: SequenceRun, protocol: OnePassProtocol) -> list[LostStretch]:

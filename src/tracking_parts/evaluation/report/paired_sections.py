@@ -15,6 +15,12 @@ from tracking_parts.evaluation.report.tables import interval_text, is_repeated
 from tracking_parts.evaluation.scoring import TrackerRuns, figure, shared_sequences
 from tracking_parts.evaluation.statistics import HeadlineIntervals, PairedFigure, paired_test
 
+PAIRED_NOTES = (
+    "Small print: 95 % bootstrap interval of the difference, the same resampled sequences for both.",
+    "p: two-sided, by swapping the two trackers' results at random per sequence (all swaps where there are few). "
+    "Several trackers and figures are several tests: one small p among many is expected by chance.",
+)
+
 
 def paired_section(
     trackers: Sequence[TrackerRuns],
@@ -47,9 +53,7 @@ def paired_table(trackers: Sequence[TrackerRuns], peer: int, protocol: ResetProt
         f"Paired differences: tracker minus {trackers[peer].name}",
         ("tracker", "sequences", "Δ EAO", "p", "Δ A", "p", "Δ failures", "p"),
         rows,
-        "Small print: 95 % bootstrap interval of the difference, the same resampled sequences for both.",
-        "p: two-sided, by swapping the two trackers' results at random per sequence (all swaps where there are few). "
-        "Several trackers and figures are several tests: one small p among many is expected by chance.",
+        *PAIRED_NOTES,
     )
 
 
@@ -60,11 +64,11 @@ def _test_row(
     test = paired_test(first, second, protocol.eao_interval, protocol.burn_in)
     cells: list[Cell | str] = [Cell(tracker.name, slot=slot), str(len(names))]
     for paired, digits in ((test.eao, 3), (test.accuracy, 3), (test.failures, int(is_repeated((tracker, peer))))):
-        cells += _difference_cells(paired, digits)
+        cells += difference_cells(paired, digits)
     return cells
 
 
-def _difference_cells(paired: PairedFigure, digits: int) -> list[Cell | str]:
+def difference_cells(paired: PairedFigure, digits: int) -> list[Cell | str]:
     value = paired.difference.value
     text = "–" if math.isnan(value) else f"{value:+.{digits}f}".replace("-", "−")
     return [Cell(text, interval_text(paired.difference, digits)), p_text(paired.p)]

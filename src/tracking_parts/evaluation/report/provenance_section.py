@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from tracking_parts.evaluation.protocol import Protocol, ResetProtocol
+from tracking_parts.evaluation.provenance import circumstances
 from tracking_parts.evaluation.report.content import Cell, Facts, Notice, Part, Section, Table
 from tracking_parts.evaluation.scoring import TrackerRuns
 from tracking_parts.io.sequences import Sequence as DataSequence
@@ -60,20 +61,43 @@ def warnings(trackers: Sequence[TrackerRuns], protocol: Protocol) -> list[str]:
     if count < FEW_SEQUENCES:
         eao = " EAO in particular means little on a few short sequences." if isinstance(protocol, ResetProtocol) else ""
         found.append(
-            f"This is a small sample: {count} sequences. Intervals are wide, and a single hard sequence moves every "
-            f"figure.{eao}"
+            f"This is a small sample: {count} sequence{'' if count == 1 else 's'}. Intervals are wide, and a single "
+            f"hard sequence moves every figure.{eao}"
         )
-    if len({_machine(tracker.description) for tracker in trackers}) > 1:
-        found.append("The trackers were run on different machines: their speeds do not compare.")
-    if len({_nested(tracker.description, "threads") for tracker in trackers}) > 1:
-        found.append("The trackers were run with different numbers of threads: their speeds do not compare.")
-    return found
+    return [*found, *_warnings_of_circumstances(trackers), *_warnings_of_starts(trackers, protocol)]
+
+
+def _warnings_of_circumstances(trackers: Sequence[TrackerRuns]) -> Iterable[str]:
+    used = [one for tracker in trackers for one in circumstances(tracker.description)]
+    if len(set(map(_machine, used))) > 1:
+        yield "The trackers were run on different machines: their speeds do not compare."
+    if len({_nested(one, "threads") for one in used}) > 1:
+        yield "The trackers were run with different numbers of threads: their speeds do not compare."
+    continued = [one.name for one in trackers if len(set(map(_versions, circumstances(one.description)))) > 1]
+    if continued:
+        yield f"The results of {', '.join(continued)} were made in part with other versions than the rest."
+
+
+def _warnings_of_starts(trackers: Sequence[TrackerRuns], protocol: Protocol) -> Iterable[str]:
+    started = {tracker.name: _init_box(tracker.description, protocol) for tracker in trackers}
+    otherwise = [f"{name} ({box})" for name, box in started.items() if box != protocol.init_box]
+    if otherwise:
+        yield (
+            f"Not started from the protocol's box ({protocol.init_box}), which alone can change every figure: "
+            f"{', '.join(otherwise)}."
+        )
+
+
+def _init_box(description: Mapping[str, Any], protocol: Protocol) -> str:
+    """The kind of box that a tracker was started from, if it says so."""
+    made_by = description.get("protocol")
+    return str(made_by.get("init_box", protocol.init_box)) if isinstance(made_by, Mapping) else protocol.init_box
 
 
 def _facts(trackers: Sequence[TrackerRuns], protocol: Protocol, command: str) -> Iterable[tuple[str, str]]:
     sequences = {run.sequence.name: run.sequence for tracker in trackers for run in tracker.runs}
     frames = sum(len(sequence.ground_truth) for sequence in sequences.values())
-    descriptions = [tracker.description for tracker in trackers]
+    descriptions = [one for tracker in trackers for one in circumstances(tracker.description)]
     yield "Data set", _distinct(data_set_name(sequence) for sequence in sequences.values())
     yield "Sequences", f"{len(sequences)} with {frames:,} frames".replace(",", " ")
     yield "Repetitions", _distinct(_extent(tracker)[1] for tracker in trackers)
@@ -81,7 +105,7 @@ def _facts(trackers: Sequence[TrackerRuns], protocol: Protocol, command: str) ->
     yield "Machine", _distinct(_machine(description) for description in descriptions)
     yield "Threads per process", _distinct(_nested(description, "threads") for description in descriptions)
     yield "Versions", _distinct(_versions(description) for description in descriptions)
-    yield "Seed", _distinct(_nested(description, "seed") for description in descriptions)
+    yield "Seed", _distinct(_nested(tracker.description, "seed") for tracker in trackers)
     yield "Started", _distinct(_started(description) for description in descriptions)
     yield "Made by", command
 

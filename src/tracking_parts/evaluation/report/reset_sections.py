@@ -83,7 +83,7 @@ def _headline_section(trackers: Sequence[TrackerRuns], headlines: Sequence[Headl
     table = headline_table(trackers, headlines)
     words = (
         "Overlapping intervals do not show that trackers are equal, nor does a bold figure show that one is better: "
-        "all trackers met the same sequences, so the paired comparison below is the sharper question."
+        "the paired comparison below, on the sequences that both met, is the sharper question."
     )
     return Section("Headline figures", (table, words) if len(trackers) > 1 else (table,))
 

@@ -9,7 +9,7 @@ from tracking_parts.evaluation.report.content import Cell, Key, Table
 from tracking_parts.evaluation.scoring import SequenceRun, TrackerRuns, figure
 from tracking_parts.evaluation.statistics import Interval, bootstrap_interval
 
-MORE_IS_WORSE, MORE_IS_BETTER = "A stronger shade is worse.", "A stronger shade is better."
+MORE_IS_WORSE, MORE_IS_BETTER = "More is worse.", "More is better."
 
 
 def interval_cell(interval: Interval, digits: int, best: bool = False) -> Cell:
