@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bench_processes import PATIENCE_SECONDS, signs, wait_until
+from bench_processes import PATIENCE_SECONDS, is_alive, signs, wait_until
 from tracking_parts.errors import ConfigError
 from tracking_parts.evaluation.engines.ray_cluster import RayEngine
 from tracking_parts.evaluation.runner import Outcome, Plan, run
@@ -47,7 +47,10 @@ class RunningCluster:
         return str(self.nodes.address)
 
     def lose_second_node(self) -> None:
+        at_work = signs(self.scratch)
         self.nodes.remove_node(self.second, allow_graceful=False)
+        # Its worker lives on for a moment, in which it could still finish.
+        wait_until(lambda: not all(map(is_alive, at_work)), "the lost node's worker was gone")
 
 
 @pytest.fixture(scope="module")

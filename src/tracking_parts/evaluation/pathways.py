@@ -1,4 +1,4 @@
-"""Does the distance between the two pathways tell how far the tracker is from the truth? (figure 4 of the paper)
+"""Does the distance between the two pathways tell how far the tracker is from the truth? (figure 3 of the paper)
 
 The paper trains on the frames where both pathways vote for nearly the same centre, and defends that by the correlation
 of two distances: between the pathways' centres, and between the tracker and the ground truth.
