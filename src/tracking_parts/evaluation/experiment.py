@@ -12,10 +12,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.errors import SourceError
+from tracking_parts.errors import FormatError, SourceError
 from tracking_parts.evaluation.measures import clip_polygon, polygon_area, polygon_overlap
 from tracking_parts.evaluation.protocol import InitBox
-from tracking_parts.evaluation.trajectory import Region, Trajectory
+from tracking_parts.evaluation.trajectory import Code, Region, Trajectory
 from tracking_parts.geometry import Box, Polygon
 from tracking_parts.io.sequences import Sequence
 
@@ -39,6 +39,8 @@ class TellsMore(Protocol):
 
 # Called for the start and every restart with the sequence and the index of the frame of the start.
 TrackerFactory = Callable[[Sequence, int], EvaluatedTracker]
+# Called with the answer, the ground truth and the size of the image.
+FailureRule = Callable[[Polygon, Polygon | None, tuple[int, int]], bool]
 
 
 @dataclass
@@ -60,7 +62,39 @@ class Record:
         return Trajectory(tuple(self.regions), tuple(self.seconds), columns)
 
 
-def start_timed(
+def follow(
+    factory: TrackerFactory, sequence: Sequence, init_box: InitBox, has_failed: FailureRule | None = None, skip: int = 1
+) -> Trajectory:
+    """Track from the first frame with ground truth; after a failure start afresh ``skip`` frames later.
+
+    A frame without ground truth is tracked but not judged, and never started on. Without a rule for failures nobody is
+    ever restarted.
+    """
+    if not any(sequence.ground_truth):
+        raise FormatError(f"{sequence.name}: no ground truth to start from and to judge by")
+    record = Record()
+    tracker: EvaluatedTracker | None = None
+    restart_at = 0
+    for index, truth in enumerate(sequence.ground_truth):
+        if tracker is None and (index < restart_at or truth is None):
+            record.add(Code.SKIPPED)
+            continue
+        frame = read_frame(sequence, index)
+        if tracker is None:
+            assert truth is not None
+            tracker, seconds = _start_timed(factory, sequence, index, frame, start_box(truth, init_box))
+            record.add(Code.STARTED, seconds)
+            continue
+        region, seconds, values = _update_timed(tracker, frame)
+        if has_failed is not None and has_failed(region, truth, size_of(frame)):
+            tracker, restart_at = None, index + skip
+            record.add(Code.FAILED, seconds, values)
+        else:
+            record.add(region, seconds, values)
+    return record.trajectory()
+
+
+def _start_timed(
     factory: TrackerFactory, sequence: Sequence, index: int, frame: Frame, box: Box
 ) -> tuple[EvaluatedTracker, float]:
     """A tracker started on a frame, and the seconds that took."""
@@ -70,7 +104,7 @@ def start_timed(
     return tracker, time.perf_counter() - began
 
 
-def update_timed(tracker: EvaluatedTracker, frame: Frame) -> tuple[Polygon, float, Mapping[str, float]]:
+def _update_timed(tracker: EvaluatedTracker, frame: Frame) -> tuple[Polygon, float, Mapping[str, float]]:
     """The answer, the seconds it took, and what else the tracker tells."""
     began = time.perf_counter()
     region = tracker.update(frame)

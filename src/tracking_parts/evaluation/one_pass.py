@@ -5,16 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracking_parts.errors import FormatError
-from tracking_parts.evaluation.experiment import (
-    EvaluatedTracker,
-    Record,
-    TrackerFactory,
-    frame_overlap,
-    read_frame,
-    start_box,
-    start_timed,
-    update_timed,
-)
+from tracking_parts.evaluation.experiment import TrackerFactory, follow, frame_overlap, start_box
 from tracking_parts.evaluation.measures import SequenceScore
 from tracking_parts.evaluation.protocol import OnePassProtocol
 from tracking_parts.evaluation.trajectory import Code, Region, Trajectory
@@ -24,22 +15,7 @@ from tracking_parts.io.sequences import Sequence
 
 def run_one_pass(factory: TrackerFactory, sequence: Sequence, protocol: OnePassProtocol) -> Trajectory:
     """Track from the first frame with ground truth to the end, whatever happens."""
-    if not any(sequence.ground_truth):
-        raise FormatError(f"{sequence.name}: no ground truth to start from")
-    record = Record()
-    tracker: EvaluatedTracker | None = None
-    for index, truth in enumerate(sequence.ground_truth):
-        if tracker is None and truth is None:
-            record.add(Code.SKIPPED)
-            continue
-        frame = read_frame(sequence, index)
-        if tracker is None:
-            assert truth is not None
-            tracker, seconds = start_timed(factory, sequence, index, frame, start_box(truth, protocol.init_box))
-            record.add(Code.STARTED, seconds)
-        else:
-            record.add(*update_timed(tracker, frame))
-    return record.trajectory()
+    return follow(factory, sequence, protocol.init_box)
 
 
 def score_one_pass(

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from tracking_parts.errors import FormatError
-from tracking_parts.evaluation.experiment import (
-    EvaluatedTracker,
-    Record,
-    TrackerFactory,
-    frame_overlap,
-    read_frame,
-    size_of,
-    start_box,
-    start_timed,
-    update_timed,
-)
+from tracking_parts.evaluation.experiment import TrackerFactory, follow, frame_overlap
 from tracking_parts.evaluation.measures import SequenceScore
 from tracking_parts.evaluation.protocol import ResetProtocol
 from tracking_parts.evaluation.trajectory import Code, Trajectory
@@ -26,32 +17,8 @@ from tracking_parts.io.sequences import Sequence
 
 
 def run_reset(factory: TrackerFactory, sequence: Sequence, protocol: ResetProtocol) -> Trajectory:
-    """Track from the first frame with ground truth; after a failure start afresh ``protocol.skip`` frames later.
-
-    A frame without ground truth is tracked but not judged, and never started on.
-    """
-    if not any(sequence.ground_truth):
-        raise FormatError(f"{sequence.name}: no ground truth to start from and to judge by")
-    record = Record()
-    tracker: EvaluatedTracker | None = None
-    restart_at = 0
-    for index, truth in enumerate(sequence.ground_truth):
-        if tracker is None and (index < restart_at or truth is None):
-            record.add(Code.SKIPPED)
-            continue
-        frame = read_frame(sequence, index)
-        if tracker is None:
-            assert truth is not None
-            tracker, seconds = start_timed(factory, sequence, index, frame, start_box(truth, protocol.init_box))
-            record.add(Code.STARTED, seconds)
-            continue
-        region, seconds, values = update_timed(tracker, frame)
-        if has_failed(region, truth, size_of(frame), protocol):
-            tracker, restart_at = None, index + protocol.skip
-            record.add(Code.FAILED, seconds, values)
-        else:
-            record.add(region, seconds, values)
-    return record.trajectory()
+    """Track from the first frame with ground truth; after a failure start afresh ``protocol.skip`` frames later."""
+    return follow(factory, sequence, protocol.init_box, partial(has_failed, protocol=protocol), protocol.skip)
 
 
 def has_failed(
