@@ -20,14 +20,14 @@ help:  ## Show these targets
 $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (torch is about 200 MB)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install -c constraints.txt -e ".[dev]"
+	@$(PIP) install -c constraints.txt -e ".[dev,ncnn]"
 	@# Both builds of OpenCV share one folder: the contrib one, with CSRT and KCF, goes over the plain one.
 	@$(PIP) install -c constraints.txt --no-deps opencv-contrib-python-headless
 	@touch $@
 
 $(TEST_STAMP): $(STAMP)
 	@echo "installing what the tests compare with (Ray, got10k, TraX, dlib)"
-	@$(PIP) install -c constraints.txt -e ".[dev,ray,vot,got10k]"
+	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,ray,vot,got10k]"
 	@$(PIP) install -c constraints.txt --no-deps dlib-bin
 	@touch $@
 
