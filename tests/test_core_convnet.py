@@ -18,8 +18,8 @@ from synthetic import random_texture
 from tracking_parts.convnet_part import View
 from tracking_parts.convnet_part.augmentation import augment
 from tracking_parts.convnet_part.linear import (
+    ConjugateGradient,
     LinearPathway,
-    conjugate_gradient,
     filter_size,
     frame_weights,
     scores_adjoint,
@@ -113,14 +113,20 @@ def test_conjugate_gradient_against_a_dense_solve() -> None:
     matrix = root @ root.T + 2 * torch.eye(12).double()
     right, start = torch.randn(12).double(), torch.randn(12).double()
     expected = torch.linalg.solve(matrix, right)
-    found = conjugate_gradient(lambda x: matrix @ x, right, start, 40)
-    assert torch.allclose(found, expected, atol=1e-8)
-    errors = []
-    for steps in (0, 2, 5, 12):
-        off = conjugate_gradient(lambda x: matrix @ x, right, start, steps) - expected
-        errors.append(float(off @ matrix @ off))
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] < 1e-6 * errors[0]
+    solver = ConjugateGradient(lambda x: matrix @ x, right - matrix @ start, start)
+
+    def error() -> float:
+        off = solver.x - expected
+        return float(off @ matrix @ off)
+
+    errors = [error()]
+    for _ in range(40):  # far beyond the solution: nothing left to correct must do no harm
+        solver.step()
+        errors.append(error())
+        assert float(solver.gain) == pytest.approx(errors[0] - errors[-1], rel=1e-9)
+    assert torch.allclose(solver.x, expected, atol=1e-8)
+    assert errors[:12] == sorted(errors[:12], reverse=True)
+    assert errors[12] < 1e-6 * errors[0]
 
 
 def trained(seed: int = 0, **settings_: Any) -> tuple[LinearPathway, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from synthetic import Image
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.convnet_part import CentrePathway, View, build_pathway
 from tracking_parts.convnet_part.net import CentreHead, ConvNet
+from tracking_parts.convnet_part.pathway import Progress, Trainable
 from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
 from tracking_parts.geometry import CropWindow
 
@@ -177,7 +178,7 @@ def test_end_to_end_trains_the_trunk_too_and_not_the_shared_weights() -> None:
 
 
 # ---------------------------------------------------------------------- training in the background
-class Learner:
+class Learner(Trainable):
     """A pathway whose training can be held up, or fails."""
 
     def __init__(self, gate: threading.Event | None = None, error: Exception | None = None) -> None:
@@ -193,14 +194,19 @@ class Learner:
     def variants(self, view: View, centre: Any, object_in_map: Any, look: Any) -> list[TrainingFrame]:
         raise NotImplementedError
 
-    def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
-        self.knowledge = -1  # half learned: nobody may see this
-        if self.gate is not None:
-            assert self.gate.wait(20)
-        if self.error is not None:
-            raise self.error
-        self.knowledge = len(first) + len(recent)
-        return 0.25
+    def training(
+        self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool
+    ) -> Iterator[Progress]:
+        """Seven pieces: known is how many were done, and at the end how many frames there were."""
+        for piece in range(1, 8):
+            self.knowledge = -piece
+            if self.gate is not None:
+                assert self.gate.wait(20)
+            if self.error is not None:
+                raise self.error
+            if piece == 7:
+                self.knowledge = len(first) + len(recent)
+            yield Progress(piece / 7, torch.tensor(1.75 / piece))
 
     def clone(self) -> Learner:
         copy = Learner(self.gate, self.error)
@@ -223,6 +229,51 @@ def test_sequential_training_is_done_at_once() -> None:
     assert learner.knowledge == 3
     assert updates.collect(learner) == (learner, None)
     updates.close()
+
+
+def test_a_training_spread_over_frames_does_equal_pieces() -> None:
+    updates, learner = SequentialUpdates(3), Learner()
+    assert "begins" in updates.train(learner, FRAMES[:1], FRAMES[1:])
+    assert learner.knowledge == 0  # the frame that asks for it does not pay
+    assert updates.collect(learner) == (learner, None)
+    assert learner.knowledge == -3  # of seven: a third, rounded up
+    assert updates.collect(learner) == (learner, None)
+    assert learner.knowledge == -5
+    _, news = updates.collect(learner)
+    assert news is not None
+    assert "3 frames, loss 0.25" in news
+    assert learner.knowledge == 3
+    assert updates.collect(learner) == (learner, None)
+
+
+def test_a_training_that_comes_too_early_ends_the_one_before() -> None:
+    updates, learner = SequentialUpdates(3), Learner()
+    updates.train(learner, FRAMES, [])
+    updates.collect(learner)
+    updates.train(learner, FRAMES[:2], [])
+    assert learner.knowledge == 3
+    for _ in range(3):
+        updates.collect(learner)
+    assert learner.knowledge == 2
+
+
+def test_an_unfinished_training_is_told_by_its_beginning() -> None:
+    updates, learner = SequentialUpdates(3), Learner()
+    learner.knowledge = 50
+    updates.train(learner, FRAMES, [])
+    updates.collect(learner)
+    unfinished = updates.unfinished
+    assert unfinished is not None
+    assert isinstance(unfinished.begun_from, Learner)
+    assert (unfinished.begun_from.knowledge, unfinished.frames_done) == (50, 1)
+
+    again, resumed = SequentialUpdates(3), unfinished.begun_from
+    again.resume(resumed, FRAMES, [], unfinished.frames_done)
+    for _ in range(2):
+        updates.collect(learner)
+        again.collect(resumed)
+        assert resumed.knowledge == learner.knowledge
+    assert again.unfinished is None
 
 
 def test_background_training_never_blocks_and_is_swapped_in_whole() -> None:

@@ -79,8 +79,11 @@ def test_the_convnet_votes_after_the_first_frames(moving_object: SyntheticSequen
 
 
 @pytest.mark.parametrize(("update", "trains"), [("none", False), ("full", True), ("hcf", True), ("random", True)])
-def test_updates_every_u_frames(update: str, trains: bool, moving_object: SyntheticSequence) -> None:
-    tracker = small_tracker(update=update, u=3, confident_radius=100.0, confident_rule="within_radius")
+@pytest.mark.parametrize("spread", [0, 2])
+def test_updates_every_u_frames(update: str, trains: bool, spread: int, moving_object: SyntheticSequence) -> None:
+    tracker = small_tracker(
+        update=update, u=3, confident_radius=100.0, confident_rule="within_radius", update_frames=spread
+    )
     tracker.init(moving_object.frames[0], moving_object.boxes[0])
     before = learned(tracker, "convnet.")
     when = []
@@ -88,7 +91,7 @@ def test_updates_every_u_frames(update: str, trains: bool, moving_object: Synthe
         tracker.update(frame)
         if any(told.startswith("trained") for told in tracker.trace.events):
             when.append(index)
-    assert when == ([3, 6, 9] if trains else [])
+    assert when == ([frame + spread for frame in (3, 6, 9) if frame + spread < 10] if trains else [])
     assert same(learned(tracker, "convnet."), before) != trains
 
 

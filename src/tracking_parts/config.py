@@ -116,6 +116,10 @@ class TrackerConfig:
         1.5, "distance of the pathways' centres that counts as agreement, in cells", low=0
     )
 
+    update_frames: int = _setting(
+        5, "frames over which an update of the ConvNetPart is spread; 0: the frame waits for it", low=0, high=1000
+    )
+
     # --- decision (section 3, tracking by co-occurrences of part votes)
     alpha: float = _setting(0.5, "α: weight of F_t; 1 is FilterParts only, 0 is ConvNetPart only", low=0, high=1)
     vote_scale: str = _setting(
@@ -262,6 +266,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "first_frames": 20,
         "augment": False,
         "confident_rule": "best_share",
+        "update_frames": 0,
         "alpha": 0.6,
         "vote_scale": "own",
         "mask_width": 1.0,

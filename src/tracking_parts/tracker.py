@@ -183,7 +183,7 @@ class Tracker:
             convnet=build_pathway(config, self._weights, convnet_channels, self.device, self.seed),
             memory=ConfidentFrames(config.update, max(1, config.first_frames), config.n_frames, self.seed),
             rule=confidence_rule(config),
-            updates=BackgroundUpdates() if config.update == "parallel" else SequentialUpdates(),
+            updates=BackgroundUpdates() if config.update == "parallel" else SequentialUpdates(config.update_frames),
         )
 
     def _remember_first(self, image: Frame) -> Result:
@@ -290,12 +290,10 @@ class Tracker:
     # ------------------------------------------------------------------ learning, after the answer
     def _learn(self, target: Target, reading: Reading) -> tuple[bool, list[str]]:
         """Roles, new candidates, confident frames and the ConvNetPart; nothing is learned while uncertain."""
-        events: list[str] = []
-        target.convnet, news = target.updates.collect(target.convnet)
-        if news:
-            events.append(news)
         if not self._may_learn(target, reading):
-            return False, events
+            return False, []
+        target.convnet, news = target.updates.collect(target.convnet)
+        events = [] if news is None else [news]
         target.parts.observe(reading.agreed)
         highly_confident = self._judge(target, reading.evidence)
         self._keep_sample(target, reading, highly_confident, events)

@@ -21,6 +21,7 @@ from torch import Tensor
 from tracking_parts.box_estimation import Shape
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.errors import StateFileError
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
@@ -82,7 +83,9 @@ def damaged_state_errors() -> Iterator[None]:
 def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """A target as values ready for JSON, and tensors."""
     target.convnet, _ = target.updates.wait(target.convnet)
-    tensors: dict[str, Tensor] = {f"convnet.{name}": tensor for name, tensor in target.convnet.tensors().items()}
+    unfinished = target.updates.unfinished
+    learned = (target.convnet if unfinished is None else unfinished.begun_from).tensors()
+    tensors: dict[str, Tensor] = {f"convnet.{name}": tensor for name, tensor in learned.items()}
     values = {
         **{name: getattr(target, name) for name in _PLAIN},
         "frame_shape": list(target.frame_shape),
@@ -95,6 +98,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "next_id": target.parts.next_id,
         "past_distances": list(target.rule.past) if isinstance(target.rule, BestShare) else [],
         "memory": _pack_memory(target.memory, tensors),
+        "training_frames": None if unfinished is None else unfinished.frames_done,
     }
     return values, tensors
 
@@ -114,6 +118,10 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     _unpack_memory(target.memory, values["memory"], tensors, device)
     learned = {n.removeprefix("convnet."): t for n, t in tensors.items() if n.startswith("convnet.")}
     target.convnet.load_tensors(learned)
+    if values["training_frames"] is not None and isinstance(target.updates, SequentialUpdates):
+        target.updates.resume(
+            target.convnet, target.memory.first, list(target.memory.recent), int(values["training_frames"])
+        )
 
 
 def _pack_banks(banks: tuple[PartBank, ...], tensors: dict[str, Tensor]) -> list[list[int]]:

@@ -16,7 +16,7 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.augmentation import augment
 from tracking_parts.convnet_part.frozen import OnFrozenFeatures
 from tracking_parts.convnet_part.net import CentreHead, ConvNet, circle_stamp
-from tracking_parts.convnet_part.pathway import View
+from tracking_parts.convnet_part.pathway import Progress, Trainable, View
 from tracking_parts.features import rgb_batch
 from tracking_parts.frames import Frame, cut_crop
 from tracking_parts.geometry import CropWindow, Point
@@ -25,7 +25,7 @@ from tracking_parts.vgg import vgg_layer
 Pair = tuple[Tensor, Tensor]  # input and target, each with a leading batch axis
 
 
-class _AdamPathway:
+class _AdamPathway(Trainable):
     """What both share: seeded shifts, k epochs of Adam on the mean squared error against a circle stamp."""
 
     def __init__(self, config: TrackerConfig, net: nn.Module, device: torch.device, seed: int) -> None:
@@ -36,30 +36,33 @@ class _AdamPathway:
         self._trainings = 0
         self._random = np.random.default_rng(seed)
 
-    def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
-        """k epochs of Adam over two randomly shifted pairs per frame; gives the mean loss of the last epoch."""
+    def training(
+        self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool
+    ) -> Iterator[Progress]:
+        """k epochs of Adam over two randomly shifted pairs per frame, a batch at a time; the loss is the epoch's mean
+        so far.
+        """
         # A generator per training, so that a resumed tracker draws what it would have drawn.
         self._random = np.random.default_rng([self._seed, self._trainings])
         self._trainings += 1
         inputs, targets = self._shifted_pairs([*first, *recent])
         optimiser = torch.optim.Adam(self._net.parameters(), lr=self._config.learning_rate)
-        loss = float("nan")
-        self._net.train()
-        for _ in range(self._config.epochs):
-            order = self._random.permutation(len(targets))
+        for epoch in range(self._config.epochs):
+            order = torch.as_tensor(self._random.permutation(len(targets)))
+            batches = torch.split(order, self._config.batch_size)
             losses = []
-            for start in range(0, len(order), self._config.batch_size):
-                batch = torch.as_tensor(order[start : start + self._config.batch_size])
-                optimiser.zero_grad(set_to_none=True)
-                error = nn.functional.mse_loss(
-                    self._net(inputs[batch].to(self._device)), targets[batch].to(self._device)
-                )
-                error.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-                losses.append(float(error.detach()))
-            loss = float(np.mean(losses))
+            for number, batch in enumerate(batches, start=1):
+                losses.append(self._step(optimiser, inputs[batch], targets[batch]))
+                yield Progress((epoch + number / len(batches)) / self._config.epochs, torch.stack(losses).mean())
+
+    def _step(self, optimiser: torch.optim.Optimizer, inputs: Tensor, targets: Tensor) -> Tensor:
+        self._net.train()
+        optimiser.zero_grad(set_to_none=True)
+        error = nn.functional.mse_loss(self._net(inputs.to(self._device)), targets.to(self._device))
+        error.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
         self._net.eval()
-        return loss
+        return error.detach()
 
     def _shifted_pairs(self, frames: Sequence[TrainingFrame]) -> Pair:
         pairs = [self._shifted_pair(frame) for frame in frames for _ in range(self._config.shifts_per_frame)]

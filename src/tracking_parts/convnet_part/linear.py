@@ -8,7 +8,7 @@ replace hundreds of Adam's, and a filter that slides over the map has seen every
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.frozen import OnFrozenFeatures
-from tracking_parts.convnet_part.pathway import View
+from tracking_parts.convnet_part.pathway import Progress, Trainable, View
 
 
 def sliding_scores(maps: Tensor, weights: Tensor) -> Tensor:
@@ -41,45 +41,78 @@ def scores_adjoint(maps: Tensor, residuals: Tensor, size: tuple[int, int]) -> Te
     return product.view(channels, rows, columns).flip(1, 2)
 
 
-def conjugate_gradient(apply: Callable[[Tensor], Tensor], right: Tensor, start: Tensor, steps: int) -> Tensor:
-    """A few steps towards the solution of ``apply(x) = right`` for a symmetric positive definite ``apply``."""
-    x = start
-    residual = right - apply(x)
-    direction = residual
-    energy = residual.square().sum()
-    for _ in range(steps):
-        if float(energy) <= 1e-20:
-            break
-        applied = apply(direction)
-        length = energy / (direction * applied).sum().clamp_min(1e-30)
-        x = x + length * direction
-        residual = residual - length * applied
-        energy, previous = residual.square().sum(), energy
-        direction = residual + (energy / previous) * direction
-    return x
+class ConjugateGradient:
+    """Towards the solution of ``apply(x) = right`` for a symmetric positive definite ``apply``, a step at a time.
+
+    ``x`` is better after every step, so one may stop anywhere. ``gain`` is by how much the objective
+    ``xᵀ apply(x) − 2 xᵀ right`` has fallen since the start. No step waits for the device.
+    """
+
+    def __init__(self, apply: Callable[[Tensor], Tensor], residual: Tensor, start: Tensor) -> None:
+        self._apply = apply
+        self._residual = residual  # right − apply(start)
+        self._direction = residual
+        self._energy = residual.square().sum()
+        self.x = start
+        self.gain = torch.zeros_like(self._energy)
+
+    def step(self) -> None:
+        applied = self._apply(self._direction)
+        length = self._energy / (self._direction * applied).sum().clamp_min(TINY)
+        self.x = self.x + length * self._direction
+        self.gain = self.gain + length * self._energy
+        self._residual = self._residual - length * applied
+        energy, previous = self._residual.square().sum(), self._energy
+        self._direction = self._residual + (energy / previous.clamp_min(TINY)) * self._direction
+        self._energy = energy
+
+
+TINY = 1e-30  # keeps a finished solution (nothing left to correct) from dividing zero by zero
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _Lesson:
     """Weighted ridge regression of drawn targets by one sliding filter."""
 
     maps: Tensor  # [j, c, h, w]
     targets: Tensor  # [j, h, w]
-    weights: Tensor  # [j, h, w]
+    shares: Tensor  # [j, 1, 1] weights of the frames
     ridge: Tensor  # scalar
 
-    def solve(self, filter_weights: Tensor, steps: int) -> Tensor:
-        size = (filter_weights.shape[1], filter_weights.shape[2])
+    def begin(self, weights: Tensor) -> _Solution:
+        """To be approached from a filter.
+
+        Background that already scores below zero is no error (hinge): effort goes to what could distract.
+        """
+        size = (weights.shape[1], weights.shape[2])
+        scores = sliding_scores(self.maps, weights)
+        counted = ((self.targets >= 0.05) | (scores > 0)).float() if is_trained(weights) else torch.ones_like(scores)
+        counted = counted * self.shares
 
         def apply(candidate: Tensor) -> Tensor:
-            scores = sliding_scores(self.maps, candidate)
-            return scores_adjoint(self.maps, self.weights * scores, size) + self.ridge * candidate
+            answers = sliding_scores(self.maps, candidate)
+            return scores_adjoint(self.maps, counted * answers, size) + self.ridge * candidate
 
-        right = scores_adjoint(self.maps, self.weights * self.targets, size)
-        return conjugate_gradient(apply, right, filter_weights, steps)
+        error = self.targets - scores
+        residual = scores_adjoint(self.maps, counted * error, size) - self.ridge * weights
+        objective = (counted * error.square()).sum() + self.ridge * weights.square().sum()
+        return _Solution(ConjugateGradient(apply, residual, weights), objective, counted.sum().clamp_min(1e-9))
 
 
-class LinearPathway(OnFrozenFeatures):
+@dataclass(frozen=True)
+class _Solution:
+    """On its way: the solver, the objective where it began (weighted squared error plus ridge), the sum of weights."""
+
+    solver: ConjugateGradient
+    objective: Tensor
+    weight: Tensor
+
+    @property
+    def loss(self) -> Tensor:
+        return (self.objective - self.solver.gain) / self.weight
+
+
+class LinearPathway(OnFrozenFeatures, Trainable):
     """One linear filter per support; their maps are averaged. Votes from the frame after the first."""
 
     def __init__(self, config: TrackerConfig, channels: int, device: torch.device) -> None:
@@ -95,34 +128,32 @@ class LinearPathway(OnFrozenFeatures):
         return view.on_shared_grid(votes)
 
     @torch.inference_mode()
-    def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
-        """Solve again from where the filter stands; gives the weighted mean squared error."""
+    def training(
+        self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool
+    ) -> Iterator[Progress]:
+        """Solve again from where the filters stand: a piece is one step of conjugate gradient on each of them."""
+        lesson = self._lesson(first, recent)
+        if not self._filters:
+            sizes = [filter_size(first[0].object_in_map, one, lesson.maps.shape[-1]) for one in self._config.supports]
+            self._filters = [torch.zeros(self._channels, *size, device=lesson.maps.device) for size in sizes]
+        rounds = 2 if is_first else 1  # the set of ignored cells settles in two rounds
+        steps = max(1, (self._config.first_steps if is_first else self._config.update_steps) // rounds)
+        for turn in range(rounds):
+            solutions = [lesson.begin(weights) for weights in self._filters]
+            for step in range(steps):
+                for solution in solutions:
+                    solution.solver.step()
+                self._filters = [solution.solver.x for solution in solutions]
+                loss = torch.stack([solution.loss for solution in solutions]).mean()
+                yield Progress((turn * steps + step + 1) / (rounds * steps), loss)
+
+    def _lesson(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> _Lesson:
         frames = [*first, *recent]
         maps = torch.stack([frame.features for frame in frames if frame.features is not None])
-        if not self._filters:
-            self._filters = [
-                torch.zeros(
-                    self._channels, *filter_size(first[0].object_in_map, support, maps.shape[-1]), device=maps.device
-                )
-                for support in self._config.supports
-            ]
         targets = torch.stack([self._target(frame, maps.shape[-1]) for frame in frames]).to(maps.device)
         shares = frame_weights(len(first), len(recent), self._config.memory_rate, self._config.first_weight)
         ridge = self._config.head_ridge * maps.square().sum(dim=1).mean()
-        steps = self._config.first_steps if is_first else self._config.update_steps
-        rounds = 2 if is_first else 1  # the set of ignored cells settles in two rounds
-        loss = 0.0
-        for index, weights in enumerate(self._filters):
-            for _ in range(rounds):
-                scores = sliding_scores(maps, weights)
-                # Background that already scores below zero is no error (hinge): effort goes to what could distract.
-                counted = ((targets >= 0.05) | (scores > 0)).float() if is_trained(weights) else torch.ones_like(scores)
-                problem = _Problem(maps, targets, counted * shares.to(maps.device)[:, None, None], ridge)
-                weights = problem.solve(weights, max(1, steps // rounds))
-            self._filters[index] = weights
-            error = problem.weights * (sliding_scores(maps, weights) - targets).square()
-            loss += float(error.sum() / problem.weights.sum().clamp_min(1e-9)) / len(self._filters)
-        return loss
+        return _Lesson(maps, targets, shares.to(maps.device)[:, None, None], ridge)
 
     def _target(self, frame: TrainingFrame, cells: int) -> Tensor:
         """A Gaussian around the centre: the circle stamp with a soft edge, so that its peak has a place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +48,14 @@ class View:
         return enlarged[0, 0]
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a training has come."""
+
+    share: float  # of the whole training, 1 when it is done
+    loss: Tensor  # scalar, on the learner's device: reading it waits for the device
+
+
 class CentrePathway(Protocol):
     """A learner of centre maps. :meth:`clone` lets it be trained in the background and swapped in whole."""
 
@@ -62,8 +70,13 @@ class CentrePathway(Protocol):
     ) -> list[TrainingFrame]:
         """The first frame as it might look later; ``look`` sees another crop in the same window."""
 
+    def training(
+        self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool
+    ) -> Iterator[Progress]:
+        """Learn from the first frames and the recent ones, piece by piece; it may vote between any two pieces."""
+
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
-        """Learn from the first frames and the recent ones; gives the final loss."""
+        """The whole training at once; gives the final loss."""
 
     def clone(self) -> CentrePathway:
         """An independent copy."""
@@ -73,6 +86,19 @@ class CentrePathway(Protocol):
 
     def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue from what :meth:`tensors` gave."""
+
+
+class Trainable:
+    """A whole training out of its pieces."""
+
+    def training(
+        self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool
+    ) -> Iterator[Progress]:
+        raise NotImplementedError
+
+    def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
+        *_, last = self.training(first, recent, is_first)
+        return float(last.loss)
 
 
 def build_pathway(

@@ -1,27 +1,91 @@
-"""When and how the ConvNetPart learns while tracking goes on: at once, or in the background on a copy."""
+"""When and how the ConvNetPart learns while tracking goes on: at once, in pieces, or in the background on a copy."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 from tracking_parts.confident_frames import TrainingFrame
-from tracking_parts.convnet_part.pathway import CentrePathway
+from tracking_parts.convnet_part.pathway import CentrePathway, Progress
+
+ROUNDING = 1e-9  # of shares of a training
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Unfinished:
+    """A training under way, told by where it began: doing the same pieces again leads to the same net."""
+
+    begun_from: CentrePathway
+    frames_done: int
+
+
 class SequentialUpdates:
-    """Tracking waits for the training: deterministic."""
+    """Training in the frames that follow, a piece in each, so that no frame waits for a whole one: deterministic.
+
+    With ``frames`` = 0 tracking waits for the whole training.
+    """
+
+    def __init__(self, frames: int = 0) -> None:
+        self._frames = frames
+        self._lessons: tuple[tuple[TrainingFrame, ...], tuple[TrainingFrame, ...]] = ((), ())
+        self._pieces: Iterator[Progress] | None = None
+        self._begun_from: CentrePathway | None = None  # a copy made before the first piece
+        self._frames_done = 0
 
     def train(self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> str:
-        loss = pathway.train(first, recent, is_first=False)
-        return f"trained the ConvNetPart on {len(first) + len(recent)} frames, loss {loss:.4f}"
+        if self._frames == 0:
+            return self._done(pathway.train(first, recent, is_first=False), len(first) + len(recent))
+        while self._pieces is not None:  # the last training has not had frames enough
+            self._go_on()
+        self.resume(pathway, first, recent, 0)
+        return f"training of the ConvNetPart on {len(first) + len(recent)} frames begins"
+
+    def resume(
+        self,
+        pathway: CentrePathway,
+        first: Sequence[TrainingFrame],
+        recent: Sequence[TrainingFrame],
+        frames_done: int,
+    ) -> None:
+        """Begin a training, given the pathway as it was before, and do the pieces of so many frames at once."""
+        self._lessons = (tuple(first), tuple(recent))
+        self._begun_from, self._frames_done = pathway.clone(), 0
+        self._pieces = pathway.training(*self._lessons, is_first=False)
+        for _ in range(frames_done):
+            self._go_on()
 
     def collect(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
-        return pathway, None
+        """One frame's share of the work; the pathway learns where it stands."""
+        if self._pieces is None:
+            return pathway, None
+        loss = self._go_on()
+        if loss is None:
+            return pathway, None
+        return pathway, self._done(loss, sum(map(len, self._lessons)))
+
+    def _go_on(self) -> float | None:
+        """Pieces until this frame's share is reached; the loss if that was the last one."""
+        self._frames_done += 1
+        for progress in self._pieces or ():
+            if progress.share > 1 - ROUNDING:
+                self._pieces, self._begun_from = None, None
+                return float(progress.loss)
+            if progress.share > self._frames_done / self._frames - ROUNDING:
+                break
+        return None
+
+    @property
+    def unfinished(self) -> Unfinished | None:
+        return None if self._begun_from is None else Unfinished(self._begun_from, self._frames_done)
+
+    @staticmethod
+    def _done(loss: float, frames: int) -> str:
+        return f"trained the ConvNetPart on {frames} frames, loss {loss:.4f}"
 
     def wait(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         return pathway, None
@@ -60,6 +124,11 @@ class BackgroundUpdates:
             log.warning("training in the background failed, tracking goes on with the last net: %s", error)
             return pathway, f"training failed: {error}"
         return trained, f"swapped in the ConvNetPart trained in the background, loss {loss:.4f}"
+
+    @property
+    def unfinished(self) -> None:
+        """What is to be saved is waited for."""
+        return None
 
     def wait(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         """Like :meth:`collect`, but a running training is waited for first."""
