@@ -98,7 +98,7 @@ def track_for_long(request: dict[str, Any]) -> dict[str, Any]:
     """The other process: follow the object back and forth, look at the memory on the way."""
     from benchmarks.videos import back_and_forth
     from tracking_parts import Box, Tracker
-    from tracking_parts.cli_run import use_threads
+    from tracking_parts.threads import use_threads
 
     use_threads(request["threads"])
     clip = Clip("", Path(request["source"]), Box(*request["box"]), request["start"])

@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracking_parts.threads import use_threads, wait_briefly
+
 if TYPE_CHECKING:
     from benchmarks.figures import Figure
     from benchmarks.videos import AnyTracker
@@ -27,8 +29,7 @@ WANTED = {"default": 1.0, "fast": 1.5}  # times the peer's frames per second
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what is asked for, print the table, write the JSON."""
     options = parse(arguments)
-    # Threads that spin while they wait halve the speed on a busy machine; torch reads this when it loads.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_briefly()
     from rich.console import Console
 
     from benchmarks.figures import as_json, print_figures
@@ -76,7 +77,6 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> list[Fig
     from benchmarks import compare, processes
     from benchmarks.videos import find_clips
     from tracking_parts import Tracker, TrackerConfig
-    from tracking_parts.cli_run import use_threads
     from tracking_parts.evaluation.peers import find_peer
     from tracking_parts.io.weights import load_weights
     from tracking_parts.trunk_engines import check_engine, installed_engines

@@ -5,7 +5,6 @@ Whatever needs torch or OpenCV is imported inside the commands: ``stp --help`` m
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +40,7 @@ from tracking_parts.cli_options import (
 from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
+from tracking_parts.threads import wait_briefly
 
 EXIT_BAD_INPUT = 2
 
@@ -64,8 +64,7 @@ app.add_typer(vot_app, name="vot")
 
 def main() -> None:
     """Entry point of the installed command."""
-    # Threads that spin while they wait halve the speed on a busy machine; torch reads this when it loads.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_briefly()
     sys.exit(run())
 
 

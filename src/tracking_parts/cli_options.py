@@ -52,7 +52,7 @@ EndOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Number 
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
 SeedOption = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same boxes on the same machine.")]
 ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="CPU threads to use; torch decides if not given.")
+    int | None, typer.Option(min=1, metavar="N", help="CPU threads to use; all processors if not given, at most four.")
 ]
 EngineOption = Annotated[
     TrunkEngine,

@@ -49,11 +49,12 @@ def profile_command(
 
     The frames are tracked twice: once to take the time, once more to count the work.
     """
-    from tracking_parts.cli_run import ground_truth_box, make_tracker, parse_box, use_threads
+    from tracking_parts.cli_run import ground_truth_box, make_tracker, parse_box
     from tracking_parts.config import TrackerConfig
     from tracking_parts.io.video import open_source
     from tracking_parts.profiling.picture import write_picture
     from tracking_parts.profiling.video import profile_video
+    from tracking_parts.threads import use_threads
     from tracking_parts.trunk_engines import check_engine
     from tracking_parts.versions import versions
 

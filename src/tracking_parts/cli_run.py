@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import cv2
 import torch
 
 from tracking_parts.cli_display import complain, download_progress, print_report, tracking_progress
@@ -23,6 +22,7 @@ from tracking_parts.io.results import SequenceInfo
 from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
+from tracking_parts.threads import use_threads
 from tracking_parts.tracking import Ending, RunReport, run_tracking
 from tracking_parts.trunk_engines import check_engine
 
@@ -77,13 +77,6 @@ def run_request(request: TrackRequest) -> int:
         write_run_config(config_path, _run_values(request, config, box, tracker.engine))
         with closing(tracker):  # training in the background must not outlive the run
             return _run(request, source, tracker, box, [("settings", config_path)])
-
-
-def use_threads(count: int | None) -> None:
-    """Give torch and OpenCV so many threads; None leaves it to them."""
-    if count is not None:
-        torch.set_num_threads(count)
-        cv2.setNumThreads(count)
 
 
 def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> Tracker:

@@ -5,7 +5,6 @@ The tracker is imported inside the commands: ``stp --help`` must not wait for to
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from enum import Enum
@@ -16,7 +15,17 @@ import typer
 
 from tracking_parts.cli_bench import InitBoxOption
 from tracking_parts.cli_help import DescribedCommand
+from tracking_parts.cli_options import (
+    DeviceOption,
+    EngineOption,
+    ProfileOption,
+    SeedOption,
+    SetOption,
+    ThreadsOption,
+    TrunkEngine,
+)
 from tracking_parts.errors import TrackingPartsError
+from tracking_parts.threads import use_threads, wait_briefly
 
 vot_app = typer.Typer(
     help="Let VOT's own toolkit run the tracker.",
@@ -33,14 +42,6 @@ class RegionOption(str, Enum):
 
 
 LabelOption = Annotated[str, typer.Option(help="The tracker's name in the toolkit: letters, digits, _ and -.")]
-ProfileOption = Annotated[str, typer.Option(metavar="NAME", help="Settings to start from. See: stp profiles")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change one setting; may be repeated.")
-]
-SeedOption = Annotated[int, typer.Option(metavar="N", help="The same seed gives the same boxes on the same machine.")]
-ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="CPU threads to use; torch decides if not given.")
-]
 RegionKindOption = Annotated[
     RegionOption, typer.Option("--region", help="Kind of the answers; same: as the region given at the start.")
 ]
@@ -60,6 +61,7 @@ def init_command(
     settings: SetOption = None,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
+    engine: EngineOption = TrunkEngine.AUTO,
     region: RegionKindOption = RegionOption.SAME,
     init_box: InitBoxKindOption = InitBoxOption.AREA,
     protocol: Annotated[
@@ -79,6 +81,7 @@ def init_command(
     TrackerConfig.profile(profile).override_from_text(changed)  # a mistake is told here, not in the toolkit's log
     arguments = ["--profile", profile, *(word for one in changed for word in ("--set", one)), "--seed", str(seed)]
     arguments += ["--threads", str(threads)] if threads is not None else []
+    arguments += ["--engine", engine.value] if engine is not TrunkEngine.AUTO else []
     arguments += ["--region", region.value, "--init-box", init_box.value]
     report = init_workspace(
         workspace,
@@ -109,7 +112,8 @@ def serve_command(
     settings: SetOption = None,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+    device: DeviceOption = "cpu",
+    engine: EngineOption = TrunkEngine.AUTO,
     region: RegionKindOption = RegionOption.SAME,
     init_box: InitBoxKindOption = InitBoxOption.AREA,
 ) -> None:
@@ -117,18 +121,13 @@ def serve_command(
 
     Example: stp vot serve --profile fast
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as in cli.main; torch reads this when it loads
-    import cv2
-    import torch
-
+    wait_briefly()
     from tracking_parts import Tracker, TrackerConfig
     from tracking_parts.integrations.vot import serve
 
-    if threads is not None:
-        torch.set_num_threads(threads)
-        cv2.setNumThreads(threads)
+    use_threads(threads)
     config = TrackerConfig.profile(profile).override_from_text(settings or [])
-    with Tracker(config, device=device, seed=seed) as tracker:
+    with Tracker(config, device=device, seed=seed, engine=engine.value) as tracker:
         serve(tracker, label, region.value, init_box.value)
 
 

@@ -43,10 +43,11 @@ class Got10kTracker(ToolkitTracker):  # type: ignore[misc]
         origin: float = 0.0,
         device: str = "cpu",
         seed: int = 0,
+        engine: str = "auto",
     ) -> None:
         if ToolkitTracker is object:
             raise ConfigError(MISSING)
-        self._tracker = Tracker(config, device=device, seed=seed)
+        self._tracker = Tracker(config, device=device, seed=seed, engine=engine)
         self._origin = origin
         # got10k repeats a run unless the tracker says that it would answer the same.
         super().__init__(name=name, is_deterministic=self._tracker.config.update != "parallel")

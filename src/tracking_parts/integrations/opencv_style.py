@@ -18,8 +18,10 @@ class OpenCVStyleTracker:
     pixels, as OpenCV's is: what that rounding loses, and the confidence, are in :attr:`result`.
     """
 
-    def __init__(self, config: TrackerConfig | str = "default", *, device: str = "cpu", seed: int = 0) -> None:
-        self._tracker = Tracker(config, device=device, seed=seed)
+    def __init__(
+        self, config: TrackerConfig | str = "default", *, device: str = "cpu", seed: int = 0, engine: str = "auto"
+    ) -> None:
+        self._tracker = Tracker(config, device=device, seed=seed, engine=engine)
         self._result: Result | None = None
 
     def init(self, image: ArrayLike, box: Box | ArrayLike) -> None:
