@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -21,6 +24,7 @@ from tracking_parts.geometry import Box
 from tracking_parts.profiling.gemm import measure_gemm_peak
 from tracking_parts.profiling.operations import trunk_operations
 from tracking_parts.roles import Role
+from tracking_parts.threads import use_threads
 
 Say = Callable[[str], None]
 
@@ -166,6 +170,50 @@ def targets_figure(
     ratio = medians["several"] / medians["one"]
     words = f"{ratio:.2f} times ({1000 * medians['several']:.1f} ms, {1000 * medians['one']:.1f})"
     return at_most(name, ratio, 2.5, words)
+
+
+# --------------------------------------------------------------------------- threads
+@contextmanager
+def busy_processor() -> Iterator[None]:
+    """Somebody else who takes one processor."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            yield
+        finally:
+            other.kill()
+
+
+def threads_figures(make: Callable[[Mapping[str, Any]], Tracker], clip: Clip, frames: int, count: int) -> list[Figure]:
+    """Several threads against one, with the machine to itself and with one processor taken."""
+    pictures = list(islice(clip.frames(), frames))
+    trackers = {threads: make({}) for threads in (1, count)}
+    for tracker in trackers.values():
+        tracker.init(pictures[0], clip.box)
+
+    def step(threads: int) -> Callable[[Frame], object]:
+        def update(frame: Frame) -> object:
+            use_threads(threads)
+            return trackers[threads].update(frame)
+
+        return update
+
+    steps = {str(threads): step(threads) for threads in trackers}
+    shown = back_and_forth(pictures, 2 * frames)
+    next(shown)
+    quiet = median_seconds(steps, islice(shown, frames - 1), lambda: None)
+    with busy_processor():
+        busy = median_seconds(steps, shown, lambda: None)
+    use_threads(count)
+
+    def figure(name: str, seconds: Mapping[str, float], bound: float) -> Figure:
+        gain = seconds["1"] / seconds[str(count)]
+        words = f"{gain:.2f} times ({1000 * seconds[str(count)]:.1f} ms, {1000 * seconds['1']:.1f})"
+        return at_least(f"speed of {count} threads against 1, {name}", gain, bound, words)
+
+    return [
+        figure("machine as it is", quiet, 1.0),
+        figure("one processor taken by another process", busy, 0.9),
+    ]
 
 
 # --------------------------------------------------------------------------- engines

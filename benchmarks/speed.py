@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.figures import Figure
     from benchmarks.videos import AnyTracker
 
-SECTIONS = ("videos", "parts", "targets", "engines", "start", "memory")
+SECTIONS = ("videos", "parts", "targets", "threads", "engines", "start", "memory")
 PEER = "opencv:csrt"
 WANTED = {"default": 1.0, "fast": 1.5}  # times the peer's frames per second
 
@@ -113,6 +113,9 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> list[Fig
                     lambda frame, boxes: compare.start_targets(config, options.engine, frame, boxes),
                 )
             )
+        if "threads" in options.only and options.threads > 1:
+            say("threads")
+            figures += compare.threads_figures(make, clips[0], some_frames, options.threads)
         if "engines" in options.only:
             say("engines")
             figures += compare.engine_figures(config, weights, installed_engines(), rounds=20)
