@@ -79,6 +79,12 @@ def peak(votes: Tensor) -> Point:
 
 def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Maxima of maps [m, h, w]: positions [m, 2] (x, y) with a parabola through the neighbours, and values [m]."""
+    peaks = refined_peaks(maps).cpu().numpy()
+    return peaks[:, :2], peaks[:, 2]
+
+
+def refined_peaks(maps: Tensor) -> Tensor:
+    """The same where the maps are, so that many can be fetched at once: [m, 3] of x, y and value."""
     count, height, width = maps.shape
     values, flat = maps.reshape(count, -1).max(dim=1)
     rows, columns = flat // width, flat % width
@@ -91,8 +97,7 @@ def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]
     inside_x, inside_y = (columns > 0) & (columns < width - 1), (rows > 0) & (rows < height - 1)
     x = columns + inside_x * _parabola(left, values, right)
     y = rows + inside_y * _parabola(above, values, below)
-    positions = torch.stack([x, y], dim=1).float()
-    return positions.cpu().numpy(), values.float().cpu().numpy()
+    return torch.stack([x, y, values], dim=1).float()
 
 
 def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
@@ -103,9 +108,9 @@ def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
 
 
 def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:
-    """Move a map by part of a cell, (x, y) within ± 1, linearly: what was at u is then at u + fraction."""
+    """Move maps [..., h, w] by part of a cell, (x, y) within ± 1, linearly: what was at u is then at u + fraction."""
     moved = votes
-    for axis, amount in ((1, fraction[0]), (0, fraction[1])):
+    for axis, amount in ((-1, fraction[0]), (-2, fraction[1])):
         if amount != 0.0:
             moved = (1 - abs(amount)) * moved + abs(amount) * _shift_one(moved, axis, 1 if amount > 0 else -1)
     return moved
