@@ -86,17 +86,15 @@ def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]
 def refined_peaks(maps: Tensor) -> Tensor:
     """The same where the maps are, so that many can be fetched at once: [m, 3] of x, y and value."""
     count, height, width = maps.shape
-    values, flat = maps.reshape(count, -1).max(dim=1)
-    rows, columns = flat // width, flat % width
-    index = torch.arange(count, device=maps.device)
-    left = maps[index, rows, (columns - 1).clamp_min(0)]
-    right = maps[index, rows, (columns + 1).clamp_max(width - 1)]
-    above = maps[index, (rows - 1).clamp_min(0), columns]
-    below = maps[index, (rows + 1).clamp_max(height - 1), columns]
+    flat = maps.reshape(count, -1)
+    values, index = flat.max(dim=1)
+    rows, columns = index // width, index % width
     # On the border a neighbour is missing: the cell itself is the best guess.
-    inside_x, inside_y = (columns > 0) & (columns < width - 1), (rows > 0) & (rows < height - 1)
-    x = columns + inside_x * _parabola(left, values, right)
-    y = rows + inside_y * _parabola(above, values, below)
+    across, down = ((columns > 0) & (columns < width - 1)).long(), width * ((rows > 0) & (rows < height - 1)).long()
+    neighbours = index[:, None] + torch.stack([-across, across, -down, down], dim=1)
+    left, right, above, below = flat.gather(1, neighbours).unbind(dim=1)
+    x = columns + _parabola(left, values, right)
+    y = rows + _parabola(above, values, below)
     return torch.stack([x, y, values], dim=1).float()
 
 

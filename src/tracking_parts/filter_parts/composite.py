@@ -37,13 +37,11 @@ class CompositeFilter:
         # A fraction of a cell moves a filter by up to one cell to either side.
         top = np.min([-bank.shifts.max(axis=0) for bank in voters], axis=0) - 1
         end = np.max([np.array(bank.size) - bank.shifts.min(axis=0) for bank in voters], axis=0) + 1
-        filters = voters[0].filters
-        total = filters.new_zeros(filters.shape[1], *(end - top).tolist())
-        for fraction in np.unique(np.concatenate([bank.fractions for bank in voters]), axis=0):
-            learned_together = [bank.keep((bank.fractions == fraction).all(axis=1)) for bank in voters]
-            placed = _place(learned_together, top, torch.zeros_like(total))
-            total += shift_by_fraction(placed, (-float(fraction[0]), -float(fraction[1])))
-        return cls(total / sum(len(bank) for bank in voters), (int(top[0]), int(top[1])))
+        fractions = np.unique(np.concatenate([bank.fractions for bank in voters]), axis=0)
+        sums = _sums_by_fraction(voters, fractions, top, end - top)
+        moved = [shift_by_fraction(one, (-float(x), -float(y))) for one, (x, y) in zip(sums, fractions, strict=True)]
+        total = torch.stack(moved).sum(dim=0) / sum(len(bank) for bank in voters)
+        return cls(total, (int(top[0]), int(top[1])))
 
     def __call__(self, features: Tensor) -> Tensor:
         """F_t before smoothing: what is outside the map [c, h, w] counts as zero; [h, w].
@@ -64,13 +62,24 @@ class CompositeFilter:
         return fast_length(cells + max(before, after, 0))
 
 
-def _place(banks: Sequence[PartBank], top: NDArray[np.int64], canvas: Tensor) -> Tensor:
-    """Add every part's filter to the canvas, whose first cell is ``top``."""
+def _sums_by_fraction(
+    banks: Sequence[PartBank], fractions: NDArray[np.float32], top: NDArray[np.int64], shape: NDArray[np.int64]
+) -> Tensor:
+    """The parts' filters summed where they lie on a canvas that begins at ``top``.
+
+    One canvas per fraction of a cell, which is one per learning frame: [f, c, *shape].
+    """
+    height, width = shape.tolist()
+    channels = banks[0].filters.shape[1]
+    canvas = banks[0].filters.new_zeros(len(fractions) * height * width, channels)
     for bank in banks:
-        rows, columns = bank.size
-        for weights, (row, column) in zip(bank.filters, (-bank.shifts - top).tolist(), strict=True):
-            canvas[:, row : row + rows, column : column + columns] += weights
-    return canvas
+        group = (bank.fractions[:, None] == fractions).all(axis=2).argmax(axis=1)  # [m]
+        rows, columns = (-bank.shifts - top).T
+        first = (group * height + rows) * width + columns
+        cells = np.add.outer(np.arange(bank.size[0]) * width, np.arange(bank.size[1])).ravel()
+        index = torch.as_tensor(np.add.outer(first, cells).ravel(), device=canvas.device)
+        canvas.index_add_(0, index, bank.filters.flatten(2).transpose(1, 2).reshape(-1, channels))
+    return canvas.view(len(fractions), height, width, channels).permute(0, 3, 1, 2)
 
 
 def fast_length(length: int) -> int:

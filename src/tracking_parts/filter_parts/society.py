@@ -45,6 +45,29 @@ class PartVotes:
         return np.asarray(distance <= radius)
 
 
+@dataclass(frozen=True)
+class _Register:
+    """What is known of all parts between two changes, in the order of the banks; read only, as votes share it."""
+
+    fractions: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+    anchors: NDArray[np.float32]
+    roles: NDArray[np.int8]
+    ids: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, banks: Sequence[PartBank]) -> _Register:
+        return cls(
+            fractions=_stack([bank.fractions for bank in banks], (0, 2), np.float32),
+            offsets=_stack([bank.offsets for bank in banks], (0, 2), np.float32),
+            anchors=_stack([bank.anchors for bank in banks], (0, 2), np.float32),
+            roles=_stack([bank.roles for bank in banks], (0,), np.int8),
+            ids=_stack([bank.ids for bank in banks], (0,), np.int64),
+            sizes=_stack([np.tile(bank.size, (len(bank), 1)) for bank in banks], (0, 2), np.int64),
+        )
+
+
 class FilterParts:
     """All living parts of one object."""
 
@@ -83,6 +106,7 @@ class FilterParts:
         """Who lives or votes has changed: what follows from it is made anew when it is next needed."""
         self._composite: CompositeFilter | None = None
         self._displacements: dict[Size, Displacements] = {}
+        self._register: _Register | None = None
 
     def vote(self, features: Tensor) -> Tensor:
         """F_t: activation maps shifted by the parts' displacements, averaged over voting parts, smoothed: [h, w].
@@ -101,15 +125,17 @@ class FilterParts:
         window = VoteWindow.around(centre_in_map, self._config.vote_window, shape)
         found = [refined_peaks(self._centre_votes(bank, features, window)) for bank in self.banks]
         peaks = torch.cat(found).cpu().numpy() if found else np.zeros((0, 3), np.float32)
-        fractions = _stack([bank.fractions for bank in self.banks], (0, 2), np.float32)
+        if self._register is None:
+            self._register = _Register.of(self.banks)
+        register = self._register
         return PartVotes(
-            positions=peaks[:, :2] + fractions + np.array([window.left, window.top], np.float32),
+            positions=peaks[:, :2] + register.fractions + np.array([window.left, window.top], np.float32),
             strengths=peaks[:, 2],
-            offsets=_stack([bank.offsets for bank in self.banks], (0, 2), np.float32),
-            anchors=_stack([bank.anchors for bank in self.banks], (0, 2), np.float32),
-            roles=_stack([bank.roles for bank in self.banks], (0,), np.int8),
-            ids=_stack([bank.ids for bank in self.banks], (0,), np.int64),
-            sizes=_stack([np.tile(bank.size, (len(bank), 1)) for bank in self.banks], (0, 2), np.int64),
+            offsets=register.offsets,
+            anchors=register.anchors,
+            roles=register.roles,
+            ids=register.ids,
+            sizes=register.sizes,
         )
 
     def _centre_votes(self, bank: PartBank, features: Tensor, window: VoteWindow) -> Tensor:
@@ -208,4 +234,6 @@ def keep_budget(bank: PartBank, newly_voting: NDArray[np.bool_], n_max: int) -> 
 
 
 def _stack(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(arrays).astype(dtype) if arrays else np.zeros(empty, dtype)
+    stacked = np.concatenate(arrays).astype(dtype) if arrays else np.zeros(empty, dtype)
+    stacked.flags.writeable = False
+    return stacked
