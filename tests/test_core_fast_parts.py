@@ -66,9 +66,10 @@ def activation_maps(features: Tensor, bank: PartBank) -> Tensor:
 
 
 def vote_for_cell(maps: Tensor, bank: PartBank, part: int, row: int, column: int) -> float:
-    """The response where the part would lie if the object's centre were in that cell."""
-    shift = bank.shifts[part]
-    return float(maps[part, MARGIN + row - shift[0], MARGIN + column - shift[1]])
+    """The response where the part would lie if the object's centre were in that cell; zero if not all in the map."""
+    top = np.array([row, column]) - bank.shifts[part]
+    is_inside = (top >= 0).all() and (top + bank.size <= CELLS).all()
+    return float(maps[part, MARGIN + top[0], MARGIN + top[1]]) if is_inside else 0.0
 
 
 def mean_of_shifted_maps(features: Tensor, banks: Sequence[PartBank]) -> Tensor:

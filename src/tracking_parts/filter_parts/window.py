@@ -46,16 +46,14 @@ class Displacements:
         self._index: tuple[tuple[int, int, int], Tensor] | None = None
 
     def cut(self, features: Tensor, window: VoteWindow) -> Tensor:
-        """The region of the map [c, h, w] on which the parts must respond to fill the window; zero outside the map."""
-        rows, columns = self._needed(features, window)
-        height, width = features.shape[1:]
-        sides = (-columns[0], columns[1] + self._size[1] - 1 - width, -rows[0], rows[1] + self._size[0] - 1 - height)
-        return torch.nn.functional.pad(features, sides)  # negative: cuts away
+        """The region of the map [c, h, w] on which the parts must respond to fill the window."""
+        (top, bottom), (left, right) = self._needed(features, window)
+        return features[:, top : bottom + self._size[0] - 1, left : right + self._size[1] - 1]
 
     def shift(self, responses: Tensor, features: Tensor, window: VoteWindow) -> Tensor:
-        """The responses on that region, each shifted by its part's displacement: votes for the cells of the window.
+        """The responses on that region, each shifted by its part's displacement: [m, h', w'] → [m, rows, columns].
 
-        [m, h', w'] → [m, rows, columns]
+        Zero for the cells of the window for which the part would lie partly outside the map.
         """
         (top, bottom), (left, right) = self._needed(features, window)
         first_row, first_column = window.top - self._high[0], window.left - self._high[1]
@@ -70,13 +68,13 @@ class Displacements:
         return int(cells + self._high[axis] - self._low[axis])
 
     def _needed(self, features: Tensor, window: VoteWindow) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Rows and columns, first and end, of the places where some cell of a patch lies in the map."""
+        """Rows and columns, first and end, of the places that are asked for and where patches lie in the map."""
         ranges = []
         for axis, (start, cells) in enumerate(((window.top, window.rows), (window.left, window.columns))):
-            patch, length = self._size[axis], features.shape[1 + axis]
+            places = features.shape[1 + axis] - self._size[axis] + 1
             wanted = start - self._high[axis]
-            first = min(max(wanted, 1 - patch), length - 1)
-            ranges.append((first, max(first + 1, min(wanted + self._span(cells, axis), length))))
+            first = min(max(wanted, 0), places - 1)
+            ranges.append((first, max(first + 1, min(wanted + self._span(cells, axis), places))))
         return ranges[0], ranges[1]
 
     def _indices(self, rows: int, columns: int, width: int) -> Tensor:
