@@ -20,7 +20,6 @@ from tracking_parts.filter_parts.correlation import (
     correlate,
     descriptors,
     gram_matrix,
-    patch_products,
     responses_of_patches,
 )
 from tracking_parts.filter_parts.learning import (
@@ -68,14 +67,14 @@ def some_tops(count: int, size: Size, cells: int = CELLS) -> Tops:
 # ---------------------------------------------------------------------- inner products
 @settings(max_examples=15, deadline=None)
 @given(SIZES, st.integers(0, 99))
-def test_patch_products_are_inner_products_of_patches(size: Size, seed: int) -> None:
+def test_responses_of_patches_are_inner_products_of_patches(size: Size, seed: int) -> None:
     first, second = smooth_features(seed, 5, 9, 8), smooth_features(seed + 1, 5, 7, 10)
-    products = patch_products(first, second, size)
-    assert products.shape == (10 - size[0], 9 - size[1], 8 - size[0], 11 - size[1])
-    for index in np.ndindex(*products.shape):
-        own = slow_patch(first, np.array(index[:2]), size)
-        other = slow_patch(second, np.array(index[2:]), size)
-        assert float(products[index]) == pytest.approx(float((own * other).sum()), abs=1e-3)
+    tops = np.array(list(np.ndindex(10 - size[0], 9 - size[1])))[:: 1 + seed % 3]
+    found = responses_of_patches(first, second, tops[::-1], size)
+    assert found.shape == (len(tops), 8 - size[0], 11 - size[1])
+    for patch, *place in np.ndindex(*found.shape):
+        own, other = slow_patch(first, tops[::-1][patch], size), slow_patch(second, np.array(place), size)
+        assert float(found[patch, place[0], place[1]]) == pytest.approx(float((own * other).sum()), abs=1e-3)
 
 
 @pytest.mark.parametrize("count", [3, 600])  # few patches: D is formed; many: it never is

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core_helpers import small_config, smooth_features
-from tracking_parts.filter_parts.bank import PartBank, shift_maps
+from tracking_parts.filter_parts.bank import PartBank
 from tracking_parts.filter_parts.learning import LearnedParts
 from tracking_parts.filter_parts.society import FilterParts, keep_budget
 from tracking_parts.geometry import Box, Point
@@ -50,11 +50,12 @@ CENTRES = st.tuples(st.floats(8, 15), st.floats(8, 15))
 @given(CENTRES, st.integers(0, 50))
 def test_on_the_learning_frame_all_parts_vote_for_the_centre(centre: Point, seed: int) -> None:
     features = smooth_features(seed, 12, CELLS, CELLS)
-    votes = learned_society(features, centre).vote(features)
+    parts = learned_society(features, centre)
+    votes = parts.hear(features, centre)
     assert len(votes.ids) > 5
     assert votes.agreement(centre, 0.75).mean() > 0.95
     assert (votes.strengths > 0.99).all()
-    assert peak(votes.vote_map) == pytest.approx(centre, abs=0.15)
+    assert peak(parts.vote(features)) == pytest.approx(centre, abs=0.15)
 
 
 @pytest.mark.parametrize(("dx", "dy"), [(0, 0), (3, 0), (-2, 4), (0, -5)])
@@ -63,27 +64,9 @@ def test_votes_follow_the_object(dx: int, dy: int, centre: Point) -> None:
     features = smooth_features(1, 12, CELLS, CELLS)
     parts = learned_society(features, centre)
     moved = torch.roll(features, (dy, dx), dims=(1, 2))
-    votes = parts.vote(moved)
-    assert peak(votes.vote_map) == pytest.approx((centre[0] + dx, centre[1] + dy), abs=0.1)
-    assert votes.agreement((centre[0] + dx, centre[1] + dy), 0.75).mean() > 0.95
-
-
-def test_vote_map_is_the_mean_of_shifted_activations() -> None:
-    """F_t from its definition, part by part, for a centre on a cell and without smoothing."""
-    features = smooth_features(2, 6, CELLS, CELLS)
-    parts = learned_society(features, (12.0, 12.0), vote_sigma=0.0)
-    total, count = torch.zeros(CELLS, CELLS, dtype=torch.float64), 0
-    for bank in parts.banks:
-        rows, columns = bank.size
-        for weights, offset in zip(bank.filters.double(), bank.offsets, strict=True):
-            count += 1
-            for row, column in np.ndindex(CELLS - rows + 1, CELLS - columns + 1):
-                response = (features[:, row : row + rows, column : column + columns] * weights).sum()
-                y = round(row + (rows - 1) / 2 - float(offset[1]))
-                x = round(column + (columns - 1) / 2 - float(offset[0]))
-                if 0 <= y < CELLS and 0 <= x < CELLS:
-                    total[y, x] += response
-    assert torch.allclose(parts.vote(features).vote_map.double(), total / count, atol=1e-4)
+    there = (centre[0] + dx, centre[1] + dy)
+    assert peak(parts.vote(moved)) == pytest.approx(there, abs=0.1)
+    assert parts.hear(moved, there).agreement(there, 0.75).mean() > 0.95
 
 
 def test_offsets_point_from_the_centre_to_the_part() -> None:
@@ -93,33 +76,22 @@ def test_offsets_point_from_the_centre_to_the_part() -> None:
     assert tuple(bank.offsets[0]) == pytest.approx((9 - 6.3, 3 - 9.8), abs=1e-5)
 
 
-def test_shift_maps_is_the_definition() -> None:
-    maps = torch.from_numpy(np.random.default_rng(0).normal(size=(3, 5, 6)))
-    shifts = np.array([[0, 0], [2, -3], [-9, 1]])
-    found = shift_maps(maps, shifts, (7, 8))
-    for part, y, x in np.ndindex(3, 7, 8):
-        row, column = y - shifts[part, 0], x - shifts[part, 1]
-        inside = 0 <= row < 5 and 0 <= column < 6
-        assert float(found[part, y, x]) == (float(maps[part, row, column]) if inside else 0.0)
-
-
 def test_candidates_are_watched_but_never_vote() -> None:
     old, new = smooth_features(3, 12, CELLS, CELLS), smooth_features(4, 12, CELLS, CELLS)
     parts = learned_society(old, (12.0, 12.0))
-    alone = parts.vote(old).vote_map
+    alone = parts.vote(old)
     added = parts.learn(new, EDGES, Box.from_centre((10.0, 13.0), 7.0, 6.0), Role.CANDIDATE)
-    votes = parts.vote(old)
-    assert torch.allclose(votes.vote_map, alone, atol=1e-6)
-    assert int((~votes.voting).sum()) == added > 0
-    watched = parts.vote(new)
+    assert torch.allclose(parts.vote(old), alone, atol=1e-6)
+    watched = parts.hear(new, (10.0, 13.0))
+    assert int((~watched.voting).sum()) == added > 0
     assert watched.agreement((10.0, 13.0), 0.75)[~watched.voting].mean() > 0.95
 
 
 def test_a_society_without_voters_gives_an_empty_map() -> None:
     features = smooth_features(5, 12, CELLS, CELLS)
-    assert float(FilterParts(small_config()).vote(features).vote_map.abs().max()) == 0
+    assert float(FilterParts(small_config()).vote(features).abs().max()) == 0
     candidates = learned_society(features, (12.0, 12.0), Role.CANDIDATE)
-    assert float(candidates.vote(features).vote_map.abs().max()) == 0
+    assert float(candidates.vote(features).abs().max()) == 0
 
 
 # ---------------------------------------------------------------------- record and roles
@@ -135,7 +107,7 @@ def roles_by_id(parts: FilterParts) -> dict[int, int]:
 def test_roles_rise_and_fall_by_frequency() -> None:
     features = smooth_features(6, 12, CELLS, CELLS)
     parts = learned_society(features, (12.0, 12.0))
-    ids = parts.vote(features).ids
+    ids = parts.hear(features, (12.0, 12.0)).ids
     good = np.arange(len(ids)) % 2 == 0
     observe(parts, good)
     assert parts.test_roles() == (int(good.sum()), int((~good).sum()))
@@ -173,7 +145,7 @@ def test_all_parts_may_die() -> None:
     observe(parts, np.zeros(count, bool))
     assert parts.test_roles() == (0, count)
     assert len(parts) == 0
-    assert len(parts.vote(features).ids) == 0
+    assert len(parts.hear(features, (12.0, 12.0)).ids) == 0
     assert parts.learn(features, EDGES, Box.from_centre((12.0, 12.0), 7.0, 6.0), Role.CANDIDATE) > 0
 
 

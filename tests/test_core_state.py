@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -48,6 +49,19 @@ def test_resumed_tracker_goes_on_bit_for_bit(kind: str, tmp_path: Path, moving_o
         assert resumed.update(frame) == expected
         assert in_memory.update(frame) == expected
         assert resumed.trace.summary() == tracker.trace.summary()
+
+
+def test_references_alive_are_resumed_too(moving_object: SyntheticSequence, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracking_parts.filter_parts.references.dual_pays", lambda *_: True)
+    tracker = small_tracker(u=2, max_references=2)
+    follow(tracker, moving_object, 6)
+    state = tracker.state()
+    assert sum(name.startswith("reference.") for name in state.tensors) == 2
+    resumed = Tracker.from_state(state, weights=random_weights())
+    for frame in moving_object.frames[6:]:
+        expected = tracker.update(frame)
+        assert resumed.update(frame) == expected
+        assert np.array_equal(resumed.trace.parts.strengths, tracker.trace.parts.strengths)
 
 
 def test_taking_the_state_changes_nothing(moving_object: SyntheticSequence) -> None:

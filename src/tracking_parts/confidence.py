@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
-from tracking_parts.filter_parts.society import PartVotes
 from tracking_parts.result import State
 from tracking_parts.voting import Decision, Loudness, peak
 
@@ -28,17 +27,21 @@ class Evidence:
 
 
 def gather_evidence(
-    votes: PartVotes, convnet_map: Tensor | None, decision: Decision, agreed: NDArray[np.bool_], usual: Loudness
+    voting: NDArray[np.bool_],
+    agreed: NDArray[np.bool_],
+    filter_map: Tensor,
+    convnet_map: Tensor | None,
+    decision: Decision,
+    usual: Loudness,
 ) -> Evidence:
-    """How far parts and pathways agree on the decision."""
-    voting = votes.voting
+    """How far parts and pathways agree on the decision; of the parts, those that vote."""
     share = float(agreed[voting].mean()) if voting.any() else 0.0
     column, row = round(decision.centre[0]), round(decision.centre[1])
-    filter_peak = float(votes.vote_map.max())
-    relative = float(votes.vote_map[row, column]) / usual.filters if usual.filters > 0 else 1.0
+    filter_peak = float(filter_map.max())
+    relative = float(filter_map[row, column]) / usual.filters if usual.filters > 0 else 1.0
     if convnet_map is None:
         return Evidence(share, math.nan, relative, relative, filter_peak, None)
-    distance = math.dist(peak(votes.vote_map), peak(convnet_map))
+    distance = math.dist(peak(filter_map), peak(convnet_map))
     strength = float(convnet_map[row, column])
     return Evidence(share, distance, relative, strength, filter_peak, float(convnet_map.max()))
 

@@ -63,6 +63,9 @@ class TrackerConfig:
     t_d: float = _setting(1.4, "discriminative if own response / largest response on negatives exceeds this", low=0)
     max_parts_per_learning: int = _setting(200, "at most so many new parts per size and learning step", low=1)
     vote_sigma: float = _setting(1.0, "Gaussian smoothing of F_t, in cells", low=0, high=16)
+    max_references: int = _setting(
+        4, "learning frames whose parts may respond in the dual; beyond it the emptiest is folded into filters", low=0
+    )
 
     # --- roles (section 3.1, reliability states)
     roles: str = _setting(
@@ -74,6 +77,9 @@ class TrackerConfig:
     n_max: int = _setting(200, "N_max: voting parts of one size", low=1)
     new_parts: bool = _setting(True, "learn new candidates every U frames")
     agreement_radius: float = _setting(2.0, "a vote agrees if it falls this near to the chosen centre, in cells", low=0)
+    vote_window: int = _setting(
+        0, "a part's own vote is its strongest place so many cells around the chosen centre; 0: anywhere", low=0
+    )
 
     # --- ConvNetPart (section 3.2)
     convnet: str = _setting(

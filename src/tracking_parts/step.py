@@ -21,7 +21,8 @@ class Reading:
     """What the tracker saw in one frame, what the parts said, and what was decided; on the first frame nobody votes."""
 
     view: View
-    votes: PartVotes | None  # F_t and each part's own vote
+    votes: PartVotes | None  # each part's own vote
+    filter_map: Tensor | None  # F_t
     convnet_map: Tensor | None  # C_t
     decision: Decision  # P_t
     agreed: NDArray[np.bool_]  # which parts agreed with the decision
@@ -41,17 +42,17 @@ class Step:
 def build_trace(frame_index: int, step: Step) -> FrameTrace:
     """A read-only picture of one frame's work."""
     reading = step.reading
-    votes, convnet_map = reading.votes, reading.convnet_map
+    votes, filter_map, convnet_map = reading.votes, reading.filter_map, reading.convnet_map
     nothing = np.zeros(tuple(reading.view.features.shape[1:]), np.float32)
     return FrameTrace(
         frame_index=frame_index,
         result=step.result,
         window=reading.view.window,
         crop=reading.view.crop,
-        filter_votes=nothing if votes is None else votes.vote_map.cpu().numpy(),
+        filter_votes=nothing if filter_map is None else filter_map.cpu().numpy(),
         convnet_votes=nothing if convnet_map is None else convnet_map.cpu().numpy(),
         combined_votes=reading.decision.vote_map.cpu().numpy(),
-        filter_centre=reading.decision.centre if votes is None else peak(votes.vote_map),
+        filter_centre=reading.decision.centre if filter_map is None else peak(filter_map),
         convnet_centre=reading.decision.centre if convnet_map is None else peak(convnet_map),
         centre=reading.decision.centre,
         pathway_distance=reading.evidence.pathway_distance,

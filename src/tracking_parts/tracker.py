@@ -83,9 +83,9 @@ class Tracker:
         image = self._next_image(frame, target)
         view = self._look(image, target)
 
-        votes = self._vote_parts(view, target)  # F_t
+        filter_map = self._vote_parts(view, target)  # F_t
         convnet_map = self._vote_convnet(view, target)  # C_t
-        reading = self._decide(view, votes, convnet_map, target)  # P_t
+        reading = self._decide(view, filter_map, convnet_map, target)  # P_t
 
         certainty = confidence(reading.evidence, self.config)
         target.monitor = target.monitor.after(certainty, self.config)
@@ -204,7 +204,7 @@ class Tracker:
         nothing = torch.zeros(view.features.shape[1:])
         evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
         decision = Decision(nothing, box_in_map.centre)
-        reading = Reading(view, None, None, decision, np.zeros(0, bool), evidence)
+        reading = Reading(view, None, None, None, decision, np.zeros(0, bool), evidence)
         self._last = Step(reading, result, False, tuple(events))
         return result
 
@@ -244,20 +244,24 @@ class Tracker:
         features = target.projections["parts"](maps[self.config.tap])[0]
         return View(image, window, crop, features, target.projections["convnet"](maps[self._convnet_tap])[0])
 
-    def _vote_parts(self, view: View, target: Target) -> PartVotes:
+    def _vote_parts(self, view: View, target: Target) -> Tensor:
         return target.parts.vote(view.features)
+
+    def _hear_parts(self, view: View, decision: Decision, target: Target) -> PartVotes:
+        return target.parts.hear(view.features, decision.centre)
 
     def _vote_convnet(self, view: View, target: Target) -> Tensor | None:
         return target.convnet.vote(view) if target.convnet_votes else None
 
-    def _decide(self, view: View, votes: PartVotes, convnet_map: Tensor | None, target: Target) -> Reading:
+    def _decide(self, view: View, filter_map: Tensor, convnet_map: Tensor | None, target: Target) -> Reading:
         """P_t and its maximum, which parts agreed with it, and the evidence for it."""
         mask = self._mask(view, target)  # M_c
         usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
-        decision = combine(votes.vote_map, convnet_map, self.config.alpha, mask, usual)
+        decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
+        votes = self._hear_parts(view, decision, target)
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(votes, convnet_map, decision, agreed, target.loudness)
-        return Reading(view, votes, convnet_map, decision, agreed, evidence)
+        evidence = gather_evidence(votes.voting, agreed, filter_map, convnet_map, decision, target.loudness)
+        return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence)
 
     def _mask(self, view: View, target: Target) -> Tensor:
         """M_c around the last centre; while lost, everywhere is equally likely."""

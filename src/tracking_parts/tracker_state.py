@@ -25,12 +25,14 @@ from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.errors import StateFileError
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
+from tracking_parts.filter_parts.learning import DualForm
+from tracking_parts.filter_parts.references import DualParts
 from tracking_parts.io.files import atomic_path
 from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 1"
+FORMAT = "tracking-parts state 2"
 _PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning")
 
 
@@ -96,6 +98,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
         "next_id": target.parts.next_id,
+        "references": _pack_references(target.parts.references, tensors),
         "past_distances": list(target.rule.past) if isinstance(target.rule, BestShare) else [],
         "memory": _pack_memory(target.memory, tensors),
         "training_frames": None if unfinished is None else unfinished.frames_done,
@@ -111,7 +114,11 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     target.centre = (float(values["centre"][0]), float(values["centre"][1]))
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
     target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
-    target.parts.restore(_unpack_banks(values["banks"], tensors, device), int(values["next_id"]))
+    target.parts.restore(
+        _unpack_banks(values["banks"], tensors, device),
+        int(values["next_id"]),
+        _unpack_references(values["references"], tensors, device),
+    )
     past = [float(distance) for distance in values["past_distances"]]
     if isinstance(target.rule, BestShare):
         target.rule.past = past
@@ -141,6 +148,36 @@ def _unpack_banks(sizes: list[list[int]], tensors: Mapping[str, Tensor], device:
             **{name: tensors[f"bank.{number}.{name}"].numpy() for name in PART_ARRAYS},
         )
         for number, size in enumerate(sizes)
+    ]
+
+
+def _pack_references(references: tuple[DualParts, ...], tensors: dict[str, Tensor]) -> list[list[int]]:
+    """Put the duals' arrays and their frames, each once, into ``tensors``; gives frame numbers and sizes.
+
+    Filters alone would do, but sums in another order differ in the last digit.
+    """
+    for number, dual in enumerate(references):
+        tensors[f"reference.{dual.frame}"] = dual.form.reference
+        tensors[f"dual.{number}.patches"] = torch.from_numpy(np.ascontiguousarray(dual.form.patches))
+        tensors[f"dual.{number}.coefficients"] = dual.form.coefficients
+        tensors[f"dual.{number}.ids"] = torch.from_numpy(np.ascontiguousarray(dual.ids))
+    return [[dual.frame, *dual.size] for dual in references]
+
+
+def _unpack_references(packed: list[list[int]], tensors: Mapping[str, Tensor], device: torch.device) -> list[DualParts]:
+    references = {int(frame): tensors[f"reference.{frame}"].to(device) for frame, *_ in packed}
+    return [
+        DualParts(
+            frame=int(frame),
+            size=(int(rows), int(columns)),
+            form=DualForm(
+                references[int(frame)],
+                tensors[f"dual.{number}.patches"].numpy(),
+                tensors[f"dual.{number}.coefficients"].to(device),
+            ),
+            ids=tensors[f"dual.{number}.ids"].numpy(),
+        )
+        for number, (frame, rows, columns) in enumerate(packed)
     ]
 
 

@@ -79,20 +79,23 @@ def peak(votes: Tensor) -> Point:
 
 def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Maxima of maps [m, h, w]: positions [m, 2] (x, y) with a parabola through the neighbours, and values [m]."""
+    peaks = refined_peaks(maps).cpu().numpy()
+    return peaks[:, :2], peaks[:, 2]
+
+
+def refined_peaks(maps: Tensor) -> Tensor:
+    """The same where the maps are, so that many can be fetched at once: [m, 3] of x, y and value."""
     count, height, width = maps.shape
-    values, flat = maps.reshape(count, -1).max(dim=1)
-    rows, columns = flat // width, flat % width
-    index = torch.arange(count, device=maps.device)
-    left = maps[index, rows, (columns - 1).clamp_min(0)]
-    right = maps[index, rows, (columns + 1).clamp_max(width - 1)]
-    above = maps[index, (rows - 1).clamp_min(0), columns]
-    below = maps[index, (rows + 1).clamp_max(height - 1), columns]
+    flat = maps.reshape(count, -1)
+    values, index = flat.max(dim=1)
+    rows, columns = index // width, index % width
     # On the border a neighbour is missing: the cell itself is the best guess.
-    inside_x, inside_y = (columns > 0) & (columns < width - 1), (rows > 0) & (rows < height - 1)
-    x = columns + inside_x * _parabola(left, values, right)
-    y = rows + inside_y * _parabola(above, values, below)
-    positions = torch.stack([x, y], dim=1).float()
-    return positions.cpu().numpy(), values.float().cpu().numpy()
+    across, down = ((columns > 0) & (columns < width - 1)).long(), width * ((rows > 0) & (rows < height - 1)).long()
+    neighbours = index[:, None] + torch.stack([-across, across, -down, down], dim=1)
+    left, right, above, below = flat.gather(1, neighbours).unbind(dim=1)
+    x = columns + _parabola(left, values, right)
+    y = rows + _parabola(above, values, below)
+    return torch.stack([x, y, values], dim=1).float()
 
 
 def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
@@ -103,9 +106,9 @@ def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
 
 
 def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:
-    """Move a map by part of a cell, (x, y) within ± 1, linearly: what was at u is then at u + fraction."""
+    """Move maps [..., h, w] by part of a cell, (x, y) within ± 1, linearly: what was at u is then at u + fraction."""
     moved = votes
-    for axis, amount in ((1, fraction[0]), (0, fraction[1])):
+    for axis, amount in ((-1, fraction[0]), (-2, fraction[1])):
         if amount != 0.0:
             moved = (1 - abs(amount)) * moved + abs(amount) * _shift_one(moved, axis, 1 if amount > 0 else -1)
     return moved

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tracking_parts.filter_parts.correlation import correlate
 from tracking_parts.filter_parts.learning import LearnedParts
 from tracking_parts.filter_parts.patches import Size
 from tracking_parts.geometry import Point
@@ -75,14 +74,6 @@ class PartBank:
         half = np.array([(self.size[1] - 1) / 2, (self.size[0] - 1) / 2], dtype=np.float32)
         return np.asarray(half - self.shifts[:, ::-1] - self.fractions, dtype=np.float32)
 
-    def centre_votes(self, features: Tensor) -> Tensor:
-        """Each part's activation map, shifted by its displacement: its vote for the centre at each cell, [m, h, w].
-
-        Zero where the part would lie outside the map. The fraction of a cell is not applied here.
-        """
-        responses = correlate(features, self.filters)  # [m, h - rows + 1, w - columns + 1]
-        return shift_maps(responses, self.shifts, (features.shape[1], features.shape[2]))
-
     def join(self, other: PartBank) -> PartBank:
         """Both banks' parts; they are of one size."""
         return PartBank(
@@ -116,16 +107,3 @@ class PartBank:
         own = torch.nn.functional.normalize(self.filters.flatten(1), dim=1)
         theirs = torch.nn.functional.normalize(others.filters.flatten(1), dim=1)
         return np.asarray((own @ theirs.T).max(dim=1).values.double().cpu().numpy())
-
-
-def shift_maps(maps: Tensor, shifts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
-    """``out[i, y, x] = maps[i, y − row_i, x − column_i]``, zero where that lies outside: [m, h', w'] → [m, *shape]."""
-    device = maps.device
-    rows = torch.arange(shape[0], device=device) - torch.as_tensor(shifts[:, :1], device=device)  # [m, H]
-    columns = torch.arange(shape[1], device=device) - torch.as_tensor(shifts[:, 1:], device=device)  # [m, W]
-    height, width = maps.shape[1:]
-    row_ok = ((rows >= 0) & (rows < height)).unsqueeze(2)
-    column_ok = ((columns >= 0) & (columns < width)).unsqueeze(1)
-    index = rows.clamp(0, height - 1).unsqueeze(2) * width + columns.clamp(0, width - 1).unsqueeze(1)
-    shifted = maps.reshape(len(maps), -1).gather(1, index.view(len(maps), -1)).view(-1, *shape)
-    return shifted * (row_ok & column_ok)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -35,6 +35,29 @@ class Classifiers:
 
 
 @dataclass(frozen=True)
+class DualForm:
+    """Filters by their coordinates over the patches of one frame: ``c_i = Dᵀ a_i``."""
+
+    reference: Tensor  # [c, h, w]
+    patches: Tops  # [n, 2]
+    coefficients: Tensor  # [n, m]
+
+    def keep(self, columns: NDArray[np.int64]) -> DualForm:
+        """Only some filters."""
+        chosen = torch.as_tensor(columns, device=self.coefficients.device)
+        return replace(self, coefficients=self.coefficients[:, chosen])
+
+    def filters(self, size: Size) -> Tensor:
+        """The filters themselves, [m, c, rows, columns]: one row of cells at a time, so that D is never formed."""
+        channels, (rows, columns) = self.reference.shape[0], size
+        by_row = [
+            self.coefficients.T @ descriptors(self.reference, self.patches + np.array([row, 0]), (1, columns))
+            for row in range(rows)
+        ]
+        return torch.stack([part.view(-1, channels, columns) for part in by_row], dim=2)
+
+
+@dataclass(frozen=True)
 class LearnedParts:
     """Selected parts of one size, learned on one frame."""
 
@@ -42,6 +65,7 @@ class LearnedParts:
     tops: Tops  # [m, 2]
     filters: Tensor  # [m, c, rows, columns]
     ratio: NDArray[np.float64]  # [m]
+    dual: DualForm | None = None
 
 
 def learn_parts(
@@ -140,7 +164,7 @@ def _strongest(learned: Classifiers, chosen: NDArray[np.bool_], config: TrackerC
 
 def _form_filters(features: Tensor, learned: Classifiers, chosen: NDArray[np.int64]) -> LearnedParts:
     """``c_i = Dᵀ a_i`` for the selected parts only."""
-    columns = learned.coefficients[:, torch.as_tensor(chosen)].to(features.device)
-    matrix = descriptors(features, learned.patches, learned.size)
-    filters = (columns.T @ matrix).view(len(chosen), features.shape[0], *learned.size)
-    return LearnedParts(learned.size, learned.positives[chosen], filters, learned.ratio[chosen])
+    dual = DualForm(features, learned.patches, learned.coefficients).keep(chosen)
+    return LearnedParts(
+        learned.size, learned.positives[chosen], dual.filters(learned.size), learned.ratio[chosen], dual
+    )

@@ -13,18 +13,20 @@ from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
 from tracking_parts.filter_parts.bank import IDENTITY, Matrix, PartBank
+from tracking_parts.filter_parts.composite import CompositeFilter
 from tracking_parts.filter_parts.learning import learn_parts
 from tracking_parts.filter_parts.patches import Size
+from tracking_parts.filter_parts.references import DualParts, References
+from tracking_parts.filter_parts.window import Displacements, VoteWindow
 from tracking_parts.geometry import Box, Point
 from tracking_parts.roles import Role, next_roles
-from tracking_parts.voting import refine_peaks, shift_by_fraction, smooth
+from tracking_parts.voting import refined_peaks, smooth
 
 
 @dataclass(frozen=True)
 class PartVotes:
-    """What every part said about one frame, in the order of the banks, and their common vote map."""
+    """What every part said about one frame, in the order of the banks."""
 
-    vote_map: Tensor  # F_t: [h, w]
     positions: NDArray[np.float32]  # [n, 2] (x, y) of each part's strongest vote for the centre
     strengths: NDArray[np.float32]  # [n]
     offsets: NDArray[np.float32]  # [n, 2] (x, y)
@@ -43,13 +45,39 @@ class PartVotes:
         return np.asarray(distance <= radius)
 
 
+@dataclass(frozen=True)
+class _Register:
+    """What is known of all parts between two changes, in the order of the banks; read only, as votes share it."""
+
+    fractions: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+    anchors: NDArray[np.float32]
+    roles: NDArray[np.int8]
+    ids: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, banks: Sequence[PartBank]) -> _Register:
+        return cls(
+            fractions=_stack([bank.fractions for bank in banks], (0, 2), np.float32),
+            offsets=_stack([bank.offsets for bank in banks], (0, 2), np.float32),
+            anchors=_stack([bank.anchors for bank in banks], (0, 2), np.float32),
+            roles=_stack([bank.roles for bank in banks], (0,), np.int8),
+            ids=_stack([bank.ids for bank in banks], (0,), np.int64),
+            sizes=_stack([np.tile(bank.size, (len(bank), 1)) for bank in banks], (0, 2), np.int64),
+        )
+
+
 class FilterParts:
     """All living parts of one object."""
 
     def __init__(self, config: TrackerConfig) -> None:
         self._config = config
         self._banks: dict[Size, PartBank] = {}
+        self._references = References(config.max_references)
         self._next_id = 0
+        self._learnings = 0
+        self._changed()
 
     def __len__(self) -> int:
         return sum(len(bank) for bank in self._banks.values())
@@ -62,34 +90,64 @@ class FilterParts:
     def next_id(self) -> int:
         return self._next_id
 
-    def restore(self, banks: Iterable[PartBank], next_id: int) -> None:
-        """Continue from saved banks."""
+    @property
+    def references(self) -> tuple[DualParts, ...]:
+        return self._references.alive
+
+    def restore(self, banks: Iterable[PartBank], next_id: int, references: Iterable[DualParts] = ()) -> None:
+        """Continue from saved banks and references."""
         self._banks = {bank.size: bank for bank in banks}
         self._next_id = next_id
+        self._references.restore(references)
+        self._learnings = 1 + max(self._references.frames, default=-1)
+        self._changed()
 
-    def vote(self, features: Tensor) -> PartVotes:
-        """F_t: activation maps shifted by the parts' displacements, averaged over voting parts, smoothed."""
-        height, width = features.shape[1:]
-        total = torch.zeros(height, width, device=features.device)
-        positions, strengths = [], []
-        voters = 0
-        for bank in self._banks.values():
-            votes = bank.centre_votes(features)
-            total += _sum_of_voters(votes, bank)
-            voters += int(bank.voting.sum())
-            peaks, values = refine_peaks(votes)
-            positions.append(peaks + bank.fractions)
-            strengths.append(values)
+    def _changed(self) -> None:
+        """Who lives or votes has changed: what follows from it is made anew when it is next needed."""
+        self._composite: CompositeFilter | None = None
+        self._displacements: dict[Size, Displacements] = {}
+        self._register: _Register | None = None
+
+    def vote(self, features: Tensor) -> Tensor:
+        """F_t: activation maps shifted by the parts' displacements, averaged over voting parts, smoothed: [h, w].
+
+        A part that lies partly outside the map responds to what is inside.
+        """
+        if self._composite is None:
+            self._composite = CompositeFilter.of_voters(self.banks)
+        if self._composite is None:
+            return torch.zeros(features.shape[1:], device=features.device)
+        return smooth(self._composite(features), self._config.vote_sigma)
+
+    def hear(self, features: Tensor, centre_in_map: Point) -> PartVotes:
+        """Each part's own vote: its strongest place within ``vote_window`` cells of the chosen centre."""
+        shape = (features.shape[1], features.shape[2])
+        window = VoteWindow.around(centre_in_map, self._config.vote_window, shape)
+        found = [refined_peaks(self._centre_votes(bank, features, window)) for bank in self.banks]
+        peaks = torch.cat(found).cpu().numpy() if found else np.zeros((0, 3), np.float32)
+        if self._register is None:
+            self._register = _Register.of(self.banks)
+        register = self._register
         return PartVotes(
-            vote_map=smooth(total / max(voters, 1), self._config.vote_sigma),
-            positions=_stack(positions, (0, 2), np.float32),
-            strengths=_stack(strengths, (0,), np.float32),
-            offsets=_stack([bank.offsets for bank in self.banks], (0, 2), np.float32),
-            anchors=_stack([bank.anchors for bank in self.banks], (0, 2), np.float32),
-            roles=_stack([bank.roles for bank in self.banks], (0,), np.int8),
-            ids=_stack([bank.ids for bank in self.banks], (0,), np.int64),
-            sizes=_stack([np.tile(bank.size, (len(bank), 1)) for bank in self.banks], (0, 2), np.int64),
+            positions=peaks[:, :2] + register.fractions + np.array([window.left, window.top], np.float32),
+            strengths=peaks[:, 2],
+            offsets=register.offsets,
+            anchors=register.anchors,
+            roles=register.roles,
+            ids=register.ids,
+            sizes=register.sizes,
         )
+
+    def _centre_votes(self, bank: PartBank, features: Tensor, window: VoteWindow) -> Tensor:
+        """Each part's activation map, shifted by its displacement: its vote for each cell of the window, [m, h, w].
+
+        The fraction of a cell is not applied here.
+        """
+        if bank.size not in self._displacements:
+            self._displacements[bank.size] = Displacements(bank.shifts, bank.size, features.device)
+        displacements = self._displacements[bank.size]
+        responses = self._references.responses(displacements.cut(features, window), bank)
+        return displacements.shift(responses, features, window)
 
     def learn(
         self, features: Tensor, edges: NDArray[np.float32], box_in_map: Box, role: Role, outline: Matrix = IDENTITY
@@ -100,17 +158,23 @@ class FilterParts:
         are remembered by where they sit on it unturned.
         """
         before = self._next_id
+        duals = []
         for learned in learn_parts(features, edges, box_in_map, self._config):
             fresh = PartBank.from_learned(learned, box_in_map.centre, role, self._next_id, outline)
             self._next_id += len(fresh)
+            if learned.dual is not None:
+                duals.append(DualParts(self._learnings, fresh.size, learned.dual, fresh.ids))
             known = self._banks.get(fresh.size)
             joined = fresh if known is None else known.join(fresh)
             is_fresh = np.isin(joined.ids, fresh.ids)
             self._banks[fresh.size] = keep_budget(joined, is_fresh & joined.voting, self._config.n_max)
+        self._learnings += 1
+        self._references.settle(self._ids(), duals)
+        self._changed()
         return self._next_id - before
 
     def observe(self, agreed: NDArray[np.bool_]) -> None:
-        """Put on record which parts agreed with the chosen centre; in the order of :meth:`vote`."""
+        """Put on record which parts agreed with the chosen centre; in the order of :meth:`hear`."""
         start = 0
         for size, bank in self._banks.items():
             self._banks[size] = bank.observed(agreed[start : start + len(bank)])
@@ -130,7 +194,12 @@ class FilterParts:
                 self._banks[size] = tested
             else:
                 del self._banks[size]
+        self._references.settle(self._ids())
+        self._changed()
         return promoted, removed
+
+    def _ids(self) -> NDArray[np.int64]:
+        return _stack([bank.ids for bank in self.banks], (0,), np.int64)
 
 
 def _test_bank(bank: PartBank, config: TrackerConfig) -> PartBank:
@@ -164,17 +233,7 @@ def keep_budget(bank: PartBank, newly_voting: NDArray[np.bool_], n_max: int) -> 
     return bank.keep(stays)
 
 
-def _sum_of_voters(votes: Tensor, bank: PartBank) -> Tensor:
-    """Sum of the voting parts' maps, each moved by its fraction of a cell (one move per learning frame)."""
-    total = torch.zeros_like(votes[0])
-    fractions, groups = np.unique(bank.fractions, axis=0, return_inverse=True)
-    for group, fraction in enumerate(fractions):
-        members = np.flatnonzero(bank.voting & (groups.reshape(-1) == group))
-        if len(members):
-            summed = votes[torch.as_tensor(members, device=votes.device)].sum(dim=0)
-            total += shift_by_fraction(summed, (float(fraction[0]), float(fraction[1])))
-    return total
-
-
 def _stack(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-    return np.concatenate(arrays).astype(dtype) if arrays else np.zeros(empty, dtype)
+    stacked = np.concatenate(arrays).astype(dtype) if arrays else np.zeros(empty, dtype)
+    stacked.flags.writeable = False
+    return stacked

@@ -44,6 +44,7 @@ STEPS: Mapping[str, Stage] = {
     "_extract": Stage.TRUNK,
     "_view": Stage.PROJECT,
     "_vote_parts": Stage.PARTS,
+    "_hear_parts": Stage.PARTS,
     "_vote_convnet": Stage.CONVNET,
     "_decide": Stage.VOTE,
     "_move": Stage.BOX,
