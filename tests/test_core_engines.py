@@ -102,7 +102,12 @@ def test_batches_with_the_published_weights(ncnn: ModuleType, two_threads: None)
 def test_the_second_net_is_built_once_and_only_for_threads(ncnn: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     load = NcnnTrunk._load
-    monkeypatch.setattr(NcnnTrunk, "_load", lambda self, threads: asked.append(threads) or load(self, threads))
+
+    def watched(self: NcnnTrunk, threads: int) -> Any:
+        asked.append(threads)
+        return load(self, threads)
+
+    monkeypatch.setattr(NcnnTrunk, "_load", watched)
     for threads in (1, 2):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         engine = NcnnTrunk(ncnn, random_weights(), ("conv1_2",))

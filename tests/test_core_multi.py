@@ -133,8 +133,14 @@ def test_one_pass_for_all(frames: list[Image], monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_first_frame_takes_two_passes(frames: list[Image], monkeypatch: pytest.MonkeyPatch) -> None:
     tracker = Tracker(CONFIG, weights=random_weights(), engine="torch")
-    engine, counts = tracker.extract.engine, []
-    monkeypatch.setattr(tracker.extract, "engine", lambda rgb: counts.append(len(rgb)) or engine(rgb))
+    engine = tracker.extract.engine
+    counts: list[int] = []
+
+    def counted(rgb: torch.Tensor) -> Maps:
+        counts.append(len(rgb))
+        return engine(rgb)
+
+    monkeypatch.setattr(tracker.extract, "engine", counted)
     tracker.init(frames[0], PATHS[0][0])
     assert counts[0] == 1 and len(counts) == 2 and counts[1] > 5  # the object, and its variants
 
