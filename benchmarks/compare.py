@@ -7,17 +7,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 
-import tracking_parts
-from benchmarks.figures import Figure, at_least, at_most, missing
+from benchmarks.figures import Figure, at_least, at_most
 from benchmarks.videos import AnyTracker, Clip, ClipTimes, back_and_forth, time_clip
-from tracking_parts import Tracker, TrackerConfig
+from tracking_parts import MultiTracker, Tracker, TrackerConfig
 from tracking_parts.features import FeatureExtractor
 from tracking_parts.frames import Frame
 from tracking_parts.geometry import Box
@@ -137,36 +135,24 @@ def boxes_around(box: Box, size_wh: tuple[int, int], count: int) -> list[Box]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
-    """Some targets being followed."""
-
-    update: Callable[[Frame], object]
-
-
-def start_targets(config: TrackerConfig, engine: str, frame: Frame, boxes: Sequence[Box]) -> Started | None:
-    """Several targets in one tracker; None where the package has no tracker for them."""
-    multi_tracker: Any = getattr(tracking_parts, "MultiTracker", None)
-    if multi_tracker is None:
-        return None
-    tracker = multi_tracker(config, engine=engine)
+def start_targets(config: TrackerConfig, engine: str, frame: Frame, boxes: Sequence[Box]) -> MultiTracker:
+    """Several targets in one tracker."""
+    tracker = MultiTracker(config, engine=engine)
     for box in boxes:
         tracker.add(frame, box)
-    return Started(tracker.update)
+    return tracker
 
 
 def targets_figure(
-    clip: Clip, frames: int, start: Callable[[Frame, Sequence[Box]], Started | None], count: int = 4
+    clip: Clip, frames: int, start: Callable[[Frame, Sequence[Box]], MultiTracker], count: int = 4
 ) -> Figure:
     """Median frame with several targets against one."""
     name = f"cost of a frame, {count} targets against 1"
     pictures = list(islice(clip.frames(), frames))
     height, width = pictures[0].shape[:2]
     boxes = boxes_around(clip.box, (width, height), count)
-    one, several = start(pictures[0], boxes[:1]), start(pictures[0], boxes)
-    if one is None or several is None:
-        return missing(name, "not built yet", "at most 2.5")
-    medians = median_seconds({"one": one.update, "several": several.update}, iter(pictures[1:]), lambda: None)
+    with start(pictures[0], boxes[:1]) as one, start(pictures[0], boxes) as several:
+        medians = median_seconds({"one": one.update, "several": several.update}, iter(pictures[1:]), lambda: None)
     ratio = medians["several"] / medians["one"]
     words = f"{ratio:.2f} times ({1000 * medians['several']:.1f} ms, {1000 * medians['one']:.1f})"
     return at_most(name, ratio, 2.5, words)

@@ -16,7 +16,7 @@ from benchmarks import compare, processes, speed
 from benchmarks.figures import Figure, as_json, at_least, at_most, missing, print_figures
 from benchmarks.videos import ROOT, Clip, ClipTimes, back_and_forth, find_clips, time_clip
 from core_helpers import random_weights, small_config, small_tracker
-from tracking_parts import Box, Tracker
+from tracking_parts import Box, MultiTracker, Tracker
 from tracking_parts.errors import SourceError
 from tracking_parts.frames import Frame
 from tracking_parts.threads import use_threads
@@ -152,17 +152,18 @@ def test_boxes_beside_each_other() -> None:
     assert len(set(boxes)) == 4
 
 
-def test_targets(vot_data: Path) -> None:
+def test_targets(vot_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clip = find_clips(vot_data, ["moving"], 4)[0]
     started: list[int] = []
 
-    def start(frame: Frame, boxes: Sequence[Box]) -> compare.Started:
-        started.append(len(boxes))
-        return compare.Started(lambda frame: None)
+    def start(frame: Frame, boxes: Sequence[Box]) -> MultiTracker:
+        tracker = compare.start_targets(small_config(), "torch", frame, boxes)
+        started.append(len(tracker))
+        return tracker
 
+    monkeypatch.setattr("tracking_parts.tracker.load_weights", random_weights)
     assert "times" in compare.targets_figure(clip, 4, start).measured
     assert started == [1, 4]
-    assert compare.targets_figure(clip, 4, lambda frame, boxes: None).verdict == "not built yet"
 
 
 def test_engines_beside_the_peak() -> None:

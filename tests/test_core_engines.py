@@ -14,17 +14,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_helpers import random_weights, small_tracker
+from core_helpers import random_weights, real_weights, small_tracker
 from tracking_parts import Tracker, trunk_engines
 from tracking_parts.cli_options import TrunkEngine
 from tracking_parts.errors import ConfigError
-from tracking_parts.features import FeatureExtractor, TorchTrunk
+from tracking_parts.features import FeatureExtractor, TorchTrunk, each_alone
 from tracking_parts.trunk_engines import (
     ENGINES,
     TOLERANCE,
     NcnnTrunk,
     check_engine,
     choose_engine,
+    installed_engines,
     largest_difference,
     layers_up_to,
     structure_text,
@@ -52,6 +53,9 @@ class Off:
         maps = TorchTrunk(random_weights(), ("conv2_1",), CPU)(rgb)
         return {tap: found + self._by * found.max() for tap, found in maps.items()}
 
+    def expect_batches(self) -> None:
+        pass
+
 
 @pytest.mark.parametrize("taps", [("conv3_3", "conv4_3"), ("conv3_3",), ("conv2_1", "conv2_2"), ("conv1_1", "conv3_1")])
 @pytest.mark.parametrize("size", [96, 128])
@@ -64,6 +68,66 @@ def test_ncnn_is_torch_to_six_digits(ncnn: ModuleType, taps: tuple[str, ...], si
     for tap in taps:
         assert found[tap].shape == expected[tap].shape
         assert float((found[tap] - expected[tap]).abs().max() / expected[tap].max()) < 1e-5
+
+
+@pytest.fixture
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For engines only; torch itself stays with one (see conftest)."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 11])
+@pytest.mark.parametrize("size", [64, 96])
+def test_pictures_side_by_side_are_those_one_by_one(ncnn: ModuleType, two_threads: None, count: int, size: int) -> None:
+    weights, taps = random_weights(), ("conv2_2", "conv3_1")
+    pictures = torch.rand((count, 3, size, size), generator=torch.Generator().manual_seed(count))
+    engine = NcnnTrunk(ncnn, weights, taps)
+    engine.expect_batches()
+    found = engine(pictures)
+    expected = TorchTrunk(weights, taps, CPU)(pictures)
+    for tap in taps:
+        assert found[tap].shape == expected[tap].shape
+        assert float((found[tap] - expected[tap]).abs().max() / expected[tap].max()) < TOLERANCE
+
+
+def test_batches_with_the_published_weights(ncnn: ModuleType, two_threads: None) -> None:
+    weights, taps = real_weights(), ("conv3_3", "conv4_3")
+    pictures = torch.rand((3, 3, 96, 96), generator=torch.Generator().manual_seed(0))
+    engine = NcnnTrunk(ncnn, weights, taps)
+    engine.expect_batches()
+    found, expected = engine(pictures), TorchTrunk(weights, taps, CPU)(pictures)
+    assert all(float((found[tap] - expected[tap]).abs().max() / expected[tap].max()) < TOLERANCE for tap in taps)
+
+
+def test_the_second_net_is_built_once_and_only_for_threads(ncnn: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    load = NcnnTrunk._load
+
+    def watched(self: NcnnTrunk, threads: int) -> Any:
+        asked.append(threads)
+        return load(self, threads)
+
+    monkeypatch.setattr(NcnnTrunk, "_load", watched)
+    for threads in (1, 2):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        engine = NcnnTrunk(ncnn, random_weights(), ("conv1_2",))
+        engine.expect_batches()
+        engine.expect_batches()
+    assert asked == [1, 2, 1]
+
+
+@pytest.mark.parametrize("engine", installed_engines())
+def test_large_batches_are_cut(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    extract = FeatureExtractor(random_weights(), ("conv1_2", "conv2_1"), CPU, engine)
+    crops = list(np.random.default_rng(0).integers(0, 256, (5, 32, 32, 3), np.uint8))
+    whole = extract(crops)
+    monkeypatch.setattr("tracking_parts.features.PIXELS_AT_ONCE", 2 * 32 * 32)
+    cut = extract(crops)
+    for index, alone in enumerate(each_alone(cut)):
+        for tap, maps in alone.items():
+            assert maps.shape[0] == 1
+            assert torch.allclose(maps[0], whole[tap][index], atol=1e-5)
+            assert torch.allclose(maps, extract([crops[index]])[tap], atol=1e-5)
 
 
 def test_maps_outlive_the_next_picture(ncnn: ModuleType) -> None:

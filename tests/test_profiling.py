@@ -133,6 +133,9 @@ class Unseen:
     def __call__(self, rgb: Tensor) -> dict[str, Tensor]:
         return self._maps
 
+    def expect_batches(self) -> None:
+        raise NotImplementedError
+
 
 def test_engines_are_charged_alike() -> None:
     taps, picture = ("conv2_1",), torch.rand(1, 3, 32, 32)

@@ -20,6 +20,7 @@ from tracking_parts.errors import (
     OutputError,
     SourceError,
     StateFileError,
+    TargetNameError,
     TrackingPartsError,
     WeightsError,
 )
@@ -28,6 +29,7 @@ from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace
 
 if TYPE_CHECKING:
+    from tracking_parts.multi_tracker import MultiTracker
     from tracking_parts.tracker import Tracker
 
 __version__ = "0.1.0"
@@ -39,12 +41,14 @@ __all__ = [
     "FrameTrace",
     "InvalidBoxError",
     "InvalidFrameError",
+    "MultiTracker",
     "NotInitialisedError",
     "OutputError",
     "Result",
     "SourceError",
     "State",
     "StateFileError",
+    "TargetNameError",
     "Tracker",
     "TrackerConfig",
     "TrackingPartsError",
@@ -54,9 +58,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``Tracker`` is imported when first asked for: it brings torch, which takes seconds."""
+    """The trackers are imported when first asked for: they bring torch, which takes seconds."""
     if name == "Tracker":
         from tracking_parts.tracker import Tracker
 
         return Tracker
+    if name == "MultiTracker":
+        from tracking_parts.multi_tracker import MultiTracker
+
+        return MultiTracker
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,6 +19,10 @@ class NotInitialisedError(TrackingPartsError, RuntimeError):
     """``update`` was called before ``init``."""
 
 
+class TargetNameError(TrackingPartsError, LookupError):
+    """A target's name that is taken already, or that no target has."""
+
+
 class ConfigError(TrackingPartsError, ValueError):
     """An unknown setting, or a value outside its range."""
 

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from tracking_parts.frames import Frame
-from tracking_parts.trunk_engines import TrunkEngine, choose_engine, layers_up_to
+from tracking_parts.trunk_engines import Maps, TrunkEngine, choose_engine, layers_up_to
 
 IMAGENET_MEAN_RGB = (0.485, 0.456, 0.406)
 IMAGENET_STD_RGB = (0.229, 0.224, 0.225)
+PIXELS_AT_ONCE = 16 * 128 * 128  # of one batch; torch's largest maps then take 64 MB each
 
 
 class VGGTrunk(nn.Module):
@@ -81,6 +82,9 @@ class TorchTrunk:
         maps: dict[str, Tensor] = self._trunk(rgb)
         return maps
 
+    def expect_batches(self) -> None:
+        """Torch takes batches as they come."""
+
 
 class FeatureExtractor:
     """Frozen trunk on one device: crops in, maps at the taps out."""
@@ -92,10 +96,23 @@ class FeatureExtractor:
         self.taps = tuple(taps)
         self.engine: TrunkEngine = choose_engine(engine, TorchTrunk(weights, taps, device), weights, taps, device)
 
+    def expect_batches(self) -> None:
+        """Prepare for many crops at once; costs time and memory, so only where they will come."""
+        self.engine.expect_batches()
+
     @torch.inference_mode()
-    def __call__(self, crops: Sequence[Frame]) -> dict[str, Tensor]:
-        """Maps of a batch of BGR crops: tap name → [batch, channels, rows, columns]."""
-        return self.engine(rgb_batch(crops, self.device))
+    def __call__(self, crops: Sequence[Frame]) -> Maps:
+        """Maps of BGR crops of one size: tap name → [batch, channels, rows, columns]."""
+        at_once = max(1, PIXELS_AT_ONCE // (crops[0].shape[0] * crops[0].shape[1]))
+        batches = [crops[start : start + at_once] for start in range(0, len(crops), at_once)]
+        found = [self.engine(rgb_batch(batch, self.device)) for batch in batches]
+        return found[0] if len(found) == 1 else {tap: torch.cat([maps[tap] for maps in found]) for tap in self.taps}
+
+
+def each_alone(maps: Maps) -> list[Maps]:
+    """The maps of every picture of a batch, as if it had been alone: [1, channels, rows, columns]."""
+    count = len(next(iter(maps.values())))
+    return [{tap: found[index : index + 1] for tap, found in maps.items()} for index in range(count)]
 
 
 def normalise_cells(features: Tensor, damping: float) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -86,6 +87,19 @@ def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
     if not (0 <= centre_x <= width and 0 <= centre_y <= height):
         raise InvalidBoxError(f"the centre of the box ({text}) lies outside the frame of {width}x{height} pixels")
     return checked
+
+
+@dataclass(frozen=True)
+class Glance:
+    """A square of a frame, as the network is shown it."""
+
+    frame: Frame
+    window: CropWindow
+    crop: Frame
+
+    @classmethod
+    def at(cls, frame: Frame, window: CropWindow) -> Glance:
+        return cls(frame, window, cut_crop(frame, window))
 
 
 def cut_crop(frame: Frame, window: CropWindow) -> Frame:

@@ -1,8 +1,10 @@
-"""The Society of Tracking Parts: :meth:`Tracker.update` is the paper's algorithm, one named call per step."""
+"""The Society of Tracking Parts: :meth:`Tracker.follow` is the paper's algorithm, one named call per step."""
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,10 +20,10 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
 from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
-from tracking_parts.features import FeatureExtractor, Projection
+from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.patches import edge_density
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
-from tracking_parts.frames import Frame, as_bgr, as_box, cut_crop
+from tracking_parts.frames import Frame, Glance, as_bgr, as_box
 from tracking_parts.geometry import Box, CropWindow
 from tracking_parts.io.weights import load_weights
 from tracking_parts.result import Result, State
@@ -37,6 +39,7 @@ from tracking_parts.tracker_state import (
     unpack_projections,
     unpack_shape,
 )
+from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
 from tracking_parts.voting import Decision, Loudness, combine, uncertainty_mask
 
@@ -74,14 +77,24 @@ class Tracker:
         image = as_bgr(frame)
         first_box = as_box(box, image)
         self.close()
-        self._target = self._start(image, first_box)
-        return self._remember_first(image)
+        self._target, view = self._start(image, first_box)
+        return self._remember_first(self._target, view)
 
     def update(self, frame: ArrayLike) -> Result:
         """Find the object in the next frame, then learn from it."""
+        glance = self.aim(frame)
+        return self.follow(glance, self._extract([glance.crop]))
+
+    def aim(self, frame: ArrayLike) -> Glance:
+        """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
         target = self._require_target()
-        image = self._next_image(frame, target)
-        view = self._look(image, target)
+        return self._look(self._next_image(frame, target), target)
+
+    def follow(self, glance: Glance, maps: Maps) -> Result:
+        """:meth:`update` from the network's maps of what :meth:`aim` gave, whoever computed them."""
+        target = self._require_target()
+        target.frame_index += 1
+        view = self._view(glance, target, maps)
 
         filter_map = self._vote_parts(view, target)  # F_t
         convnet_map = self._vote_convnet(view, target)  # C_t
@@ -94,6 +107,11 @@ class Tracker:
         highly_confident, events = self._learn(target, reading)
         self._last = Step(reading, result, highly_confident, tuple(events))
         return result
+
+    @property
+    def extract(self) -> FeatureExtractor:
+        """The frozen network, shared by :meth:`another`."""
+        return self._extract
 
     @property
     def trace(self) -> FrameTrace:
@@ -144,6 +162,12 @@ class Tracker:
         """Go on from a file that :meth:`save` wrote."""
         return cls.from_state(path, device=device, engine=engine)
 
+    def another(self) -> Tracker:
+        """A tracker with the same settings and the same network in memory, for another object."""
+        other = copy.copy(self)
+        other._target, other._last = None, None
+        return other
+
     def close(self) -> None:
         """Forget the object and end any training in the background."""
         if self._target is not None:
@@ -158,18 +182,20 @@ class Tracker:
         self.close()
 
     # ------------------------------------------------------------------ the first frame
-    def _start(self, image: Frame, box: Box) -> Target:
+    def _start(self, image: Frame, box: Box) -> tuple[Target, View]:
+        """What is known before anything is learned: the place, the channels worth keeping, and the first view."""
         config = self.config
         side = max(config.search_factor * math.sqrt(box.area), config.search_min_reach * max(box.w, box.h))
         window = CropWindow.around(box.centre, side, config.crop_size, self._stride)
-        first_maps = self._extract([cut_crop(image, window)])
+        glance = Glance.at(image, window)
+        first_maps = self._extract([glance.crop])
         projections = {
             "parts": Projection.fit(first_maps[config.tap], config.channels, config.cell_damping),
             "convnet": Projection.fit(first_maps[self._convnet_tap], config.convnet_channels, config.cell_damping),
         }
         target = self._empty_target(image.shape, Shape(box.w, box.h), projections)
         target.centre, target.first_side = box.centre, side
-        return target
+        return target, self._view(glance, target, first_maps)
 
     def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projections: dict[str, Projection]) -> Target:
         """A target nothing has been learned about yet."""
@@ -186,17 +212,15 @@ class Tracker:
             updates=BackgroundUpdates() if config.update == "parallel" else SequentialUpdates(config.update_frames),
         )
 
-    def _remember_first(self, image: Frame) -> Result:
+    def _remember_first(self, target: Target, view: View) -> Result:
         """Learn the first parts, which vote at once (nobody else could), and begin to teach the ConvNetPart."""
-        target = self._require_target()
-        view = self._look(image, target)
         box_in_map = view.window.box_in_map(target.shape.box(target.centre))
         count = target.parts.learn(view.features, self._edges(view), box_in_map, Role.RELIABLE)
         events = [f"learned {count} parts"]
         size = target.object_in_map(view.window)
         target.memory.add_first(target.convnet.sample(view, box_in_map.centre, size, 0))
         if self.config.augment and self._convnet_learns:
-            look = partial(self._view, image, view.window, target)
+            look = partial(self._views, view, target)
             for variant in target.convnet.variants(view, box_in_map.centre, size, look):
                 target.memory.add_variant(variant)
         self._train_first(target, events)
@@ -228,21 +252,27 @@ class Tracker:
             raise InvalidFrameError(
                 f"the frame is {got[1]}x{got[0]} pixels, the first one was {wanted[1]}x{wanted[0]}: call init again"
             )
-        target.frame_index += 1
         return image
 
-    def _look(self, image: Frame, target: Target) -> View:
-        """Crop around the last centre, wider while lost, and its features."""
+    def _look(self, image: Frame, target: Target) -> Glance:
+        """Crop around the last centre, wider while lost."""
         widen = self.config.lost_search if target.monitor.state is State.LOST else 1.0
         size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
         side = target.first_side * target.shape.scale * size / self.config.crop_size
         window = CropWindow.around(target.centre, side, size, self._stride)
-        return self._view(image, window, target, cut_crop(image, window))
+        return Glance.at(image, window)
 
-    def _view(self, image: Frame, window: CropWindow, target: Target, crop: Frame) -> View:
-        maps = self._extract([crop])
+    def _view(self, glance: Glance, target: Target, maps: Maps) -> View:
+        """The channels worth keeping of the maps of one crop, [1, c, h, w]."""
         features = target.projections["parts"](maps[self.config.tap])[0]
-        return View(image, window, crop, features, target.projections["convnet"](maps[self._convnet_tap])[0])
+        convnet_features = target.projections["convnet"](maps[self._convnet_tap])[0]
+        return View(glance.frame, glance.window, glance.crop, features, convnet_features)
+
+    def _views(self, view: View, target: Target, crops: Sequence[Frame]) -> list[View]:
+        """Other crops in the window of a view, all in one batch."""
+        maps = each_alone(self._extract(crops))
+        glances = [Glance(view.frame, view.window, crop) for crop in crops]
+        return [self._view(glance, target, its_maps) for glance, its_maps in zip(glances, maps, strict=True)]
 
     def _vote_parts(self, view: View, target: Target) -> Tensor:
         return target.parts.vote(view.features)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,9 +16,9 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.augmentation import augment
 from tracking_parts.convnet_part.frozen import OnFrozenFeatures
 from tracking_parts.convnet_part.net import CentreHead, ConvNet, circle_stamp
-from tracking_parts.convnet_part.pathway import Progress, Trainable, View
+from tracking_parts.convnet_part.pathway import Look, Progress, Trainable, View
 from tracking_parts.features import rgb_batch
-from tracking_parts.frames import Frame, cut_crop
+from tracking_parts.frames import cut_crop
 from tracking_parts.geometry import CropWindow, Point
 from tracking_parts.vgg import vgg_layer
 
@@ -122,7 +122,7 @@ class EndToEnd(_AdamPathway):
         return TrainingFrame(frame_index, centre_in_wide, view.convnet_size(object_in_map), picture, None)
 
     def variants(
-        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Look
     ) -> list[TrainingFrame]:
         kept = self.sample(view, centre, object_in_map, 0)
         assert kept.picture is not None

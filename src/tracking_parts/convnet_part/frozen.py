@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.convnet_part.augmentation import augment
-from tracking_parts.convnet_part.pathway import View
-from tracking_parts.frames import Frame
+from tracking_parts.convnet_part.pathway import Look, View
 from tracking_parts.geometry import Point
 
 
@@ -19,7 +16,7 @@ class OnFrozenFeatures:
         return TrainingFrame(frame_index, view.convnet_point(centre), size, None, view.convnet_features)
 
     def variants(
-        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Look
     ) -> list[TrainingFrame]:
         crops = augment(view.crop, view.window.crop_from_map(centre))
-        return [self.sample(look(crop), centre, object_in_map, 0) for crop in crops]
+        return [self.sample(seen, centre, object_in_map, 0) for seen in look(crops)]

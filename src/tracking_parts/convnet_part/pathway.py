@@ -48,6 +48,9 @@ class View:
         return enlarged[0, 0]
 
 
+Look = Callable[[Sequence[Frame]], list[View]]  # other crops in the same window, all at once
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a training has come."""
@@ -66,9 +69,9 @@ class CentrePathway(Protocol):
         """What to keep of a frame to learn from it later."""
 
     def variants(
-        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Callable[[Frame], View]
+        self, view: View, centre: Point, object_in_map: tuple[float, float], look: Look
     ) -> list[TrainingFrame]:
-        """The first frame as it might look later; ``look`` sees another crop in the same window."""
+        """The first frame as it might look later; ``look`` sees other crops in the same window."""
 
     def training(
         self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool

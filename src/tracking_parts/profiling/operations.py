@@ -101,3 +101,6 @@ class CountedEngine:
         seen = round(self._counter.read() - before)
         self._counter.charge(count * trunk_operations(self._taps, (height, width)), instead_of=seen)
         return maps
+
+    def expect_batches(self) -> None:
+        self._engine.expect_batches()

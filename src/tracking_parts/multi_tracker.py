@@ -1,0 +1,141 @@
+"""Several objects in one video: what costs most, the frozen network, sees all of them in one batch per frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from tracking_parts.config import TrackerConfig
+from tracking_parts.errors import InvalidFrameError, TargetNameError
+from tracking_parts.features import each_alone
+from tracking_parts.frames import Glance, as_bgr
+from tracking_parts.geometry import Box
+from tracking_parts.result import Result
+from tracking_parts.trace import FrameTrace
+from tracking_parts.tracker import Tracker
+from tracking_parts.trunk_engines import Maps
+
+Name = str | int
+
+
+class MultiTracker:
+    """Follows any number of objects; each has the boxes that a :class:`Tracker` of its own would give it.
+
+    Objects may be added and removed between frames. They know nothing of each other.
+    """
+
+    def __init__(
+        self,
+        config: TrackerConfig | str = "default",
+        *,
+        device: str | torch.device = "cpu",
+        seed: int = 0,
+        weights: dict[str, Tensor] | None = None,
+        engine: str = "auto",
+    ) -> None:
+        self._pattern = Tracker(config, device=device, seed=seed, weights=weights, engine=engine)
+        self._pattern.extract.expect_batches()
+        self.config = self._pattern.config
+        self.engine = self._pattern.engine
+        self._trackers: dict[Name, Tracker] = {}
+        self._frame_shape: tuple[int, ...] = ()
+        self._next_number = 0
+        self._threads = torch.get_num_threads() if self._pattern.device.type == "cpu" else 1
+        self._workers: ThreadPoolExecutor | None = None
+
+    # ------------------------------------------------------------------ the objects
+    def add(self, frame: ArrayLike, box: Box | ArrayLike, name: Name | None = None) -> Name:
+        """Begin to follow the object in ``box`` of ``frame``; gives its name, a number if none was given.
+
+        The frame is the last one that :meth:`update` saw, or the first one: the object is looked for from the next
+        frame on. What was found in this one, the box itself, is in its :meth:`trace`.
+        """
+        image = as_bgr(frame)
+        if self._trackers and image.shape != self._frame_shape:
+            (height, width), (its_height, its_width) = self._frame_shape[:2], image.shape[:2]
+            raise InvalidFrameError(
+                f"the frame is {its_width}x{its_height} pixels, that of the other targets {width}x{height}"
+            )
+        chosen = self._free_number() if name is None else name
+        if chosen in self._trackers:
+            raise TargetNameError(f"there is a target named {chosen!r} already")
+        tracker = self._pattern.another()
+        tracker.init(image, box)
+        self._trackers[chosen], self._frame_shape = tracker, image.shape
+        return chosen
+
+    def remove(self, name: Name) -> None:
+        """Forget one object."""
+        self._tracker(name).close()
+        del self._trackers[name]
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """In the order in which they were added."""
+        return tuple(self._trackers)
+
+    def trace(self, name: Name) -> FrameTrace:
+        """What happened to one object in the last frame."""
+        return self._tracker(name).trace
+
+    def __len__(self) -> int:
+        return len(self._trackers)
+
+    # ------------------------------------------------------------------ a frame
+    def update(self, frame: ArrayLike) -> dict[Name, Result]:
+        """Find every object in the next frame, then learn from it; a frame that cannot be used changes nothing."""
+        image = as_bgr(frame)
+        glances = {name: tracker.aim(image) for name, tracker in self._trackers.items()}
+        maps = self._look(glances)
+        return self._each(lambda name: self._trackers[name].follow(glances[name], maps[name]))
+
+    def _look(self, glances: Mapping[Name, Glance]) -> dict[Name, Maps]:
+        """One batch per size of crop: those of lost objects are wider."""
+        names_by_size: dict[int, list[Name]] = {}
+        for name, glance in glances.items():
+            names_by_size.setdefault(glance.window.size, []).append(name)
+        found: dict[Name, Maps] = {}
+        for names in names_by_size.values():
+            maps = self._pattern.extract([glances[name].crop for name in names])
+            found.update(zip(names, each_alone(maps), strict=True))
+        return found
+
+    def _each(self, follow: Callable[[Name], Result]) -> dict[Name, Result]:
+        """Objects share nothing that changes, so that the answers are the same in sequence and side by side."""
+        if min(self._threads, len(self)) < 2:
+            return {name: follow(name) for name in self._trackers}
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self._threads, "targets")
+        return dict(zip(self.names, self._workers.map(follow, self.names), strict=True))
+
+    # ------------------------------------------------------------------ the end
+    def close(self) -> None:
+        """Forget all objects and end any training in the background."""
+        for name in self.names:
+            self.remove(name)
+        if self._workers is not None:
+            self._workers.shutdown()
+            self._workers = None
+
+    def __enter__(self) -> MultiTracker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ names
+    def _tracker(self, name: Name) -> Tracker:
+        if name not in self._trackers:
+            raise TargetNameError(f"there is no target named {name!r}")
+        return self._trackers[name]
+
+    def _free_number(self) -> int:
+        """One that no target has or had."""
+        while self._next_number in self._trackers:
+            self._next_number += 1
+        self._next_number += 1
+        return self._next_number - 1
