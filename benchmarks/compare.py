@@ -172,9 +172,11 @@ def busy_processor() -> Iterator[None]:
 def threads_figures(make: Callable[[Mapping[str, Any]], Tracker], clip: Clip, frames: int, count: int) -> list[Figure]:
     """Several threads against one, with the machine to itself and with one processor taken."""
     pictures = list(islice(clip.frames(), frames))
-    trackers = {threads: make({}) for threads in (1, count)}
-    for tracker in trackers.values():
-        tracker.init(pictures[0], clip.box)
+    trackers: dict[int, Tracker] = {}
+    for threads in (1, count):  # an engine is built for as many as there are then
+        use_threads(threads)
+        trackers[threads] = make({})
+        trackers[threads].init(pictures[0], clip.box)
 
     def step(threads: int) -> Callable[[Frame], object]:
         def update(frame: Frame) -> object:
