@@ -36,15 +36,15 @@ class TrackerConfig:
     """All settings. Cells are those of the map at ``tap``; the size of an object is √(width · height)."""
 
     # --- search region (the paper is silent)
-    search_factor: float = _setting(3.5, "side of the square crop, in object sizes", low=1.2, high=12)
+    search_factor: float = _setting(2.625, "side of the square crop, in object sizes", low=1.2, high=12)
     search_min_reach: float = _setting(
         1.5, "the crop's side is at least this many times the longer side of the box", low=1, high=8
     )
-    crop_size: int = _setting(128, "side of the resized crop, in pixels; a multiple of 8", low=64, high=1024)
+    crop_size: int = _setting(96, "side of the resized crop, in pixels; a multiple of 8", low=64, high=1024)
 
     # --- features (section 3, tracker structure)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
-    convnet_tap: str = _setting("conv4_3", "VGG layer that the ConvNetPart sees, or learns up to")
+    convnet_tap: str = _setting("conv4_1", "VGG layer that the ConvNetPart sees, or learns up to")
     channels: int = _setting(
         64, "principal channels kept for the parts, fitted on the first frame; 0: all, as they are", low=0, high=512
     )
@@ -90,7 +90,7 @@ class TrackerConfig:
     learning_rate: float = _setting(1e-5, "lr of Adam", low=0)
     epochs: int = _setting(10, "k: epochs per training", low=1)
     batch_size: int = _setting(8, "samples per step of Adam", low=1)
-    n_frames: int = _setting(30, "N: last confident frames that teach the ConvNetPart", low=1)
+    n_frames: int = _setting(20, "N: last confident frames that teach the ConvNetPart", low=1)
     first_frames: int = _setting(
         0, "N: first frames, led by FilterParts alone, before the ConvNetPart votes; 0: only the first", low=0
     )
@@ -103,7 +103,7 @@ class TrackerConfig:
     target_sigma: float = _setting(0.25, "width of the Gaussian target, in object sizes", low=0.01, high=2)
     head_ridge: float = _setting(0.05, "λ of the filter, in units of the mean energy of a cell", low=0)
     first_steps: int = _setting(40, "steps of conjugate gradient on the first frame", low=1)
-    update_steps: int = _setting(5, "steps of conjugate gradient per update", low=1)
+    update_steps: int = _setting(3, "steps of conjugate gradient per update", low=1)
     memory_rate: float = _setting(0.02, "weight of a new training frame", low=0, high=1)
     first_weight: float = _setting(0.3, "least share of the first frame in the weights", low=0, high=1)
     augment: bool = _setting(True, "flip, rotate, blur and scale the first frame")
@@ -123,7 +123,7 @@ class TrackerConfig:
     )
 
     update_frames: int = _setting(
-        5, "frames over which an update of the ConvNetPart is spread; 0: the frame waits for it", low=0, high=1000
+        3, "frames over which an update of the ConvNetPart is spread; 0: the frame waits for it", low=0, high=1000
     )
 
     # --- decision (section 3, tracking by co-occurrences of part votes)
@@ -268,7 +268,6 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "grid_stride": 2,
         "n_negatives": 330,
         "convnet": "end_to_end",
-        "n_frames": 20,
         "first_frames": 20,
         "augment": False,
         "confident_rule": "best_share",
@@ -284,5 +283,5 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "lost_below": 0.0,
     },
     # Nothing is learned after the start, and a smaller crop: for weak machines and many streams.
-    "fast": {"crop_size": 96, "update": "none", "new_parts": False, "roles": "one"},
+    "fast": {"crop_size": 80, "update": "none", "new_parts": False, "roles": "one"},
 }
