@@ -41,7 +41,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Decision, Loudness, combine, uncertainty_mask
+from tracking_parts.voting import Decision, Loudness, Opinion, combine, uncertainty_mask
 
 
 class Tracker:
@@ -227,7 +227,7 @@ class Tracker:
         result = self._result(target, 1.0)
         nothing = torch.zeros(view.features.shape[1:])
         evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
-        decision = Decision(nothing, box_in_map.centre)
+        decision = Decision(nothing, box_in_map.centre, Opinion(box_in_map.centre, 1.0, 1.0))
         reading = Reading(view, None, None, None, decision, np.zeros(0, bool), evidence)
         self._last = Step(reading, result, False, tuple(events))
         return result
@@ -290,7 +290,7 @@ class Tracker:
         decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
         votes = self._hear_parts(view, decision, target)
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(votes.voting, agreed, filter_map, convnet_map, decision, target.loudness)
+        evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
         return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence)
 
     def _mask(self, view: View, target: Target) -> Tensor:
@@ -301,7 +301,7 @@ class Tracker:
         centre = view.window.map_from_image(target.centre)
         width, height = target.object_in_map(view.window)
         cells = self.config.mask_width * math.sqrt(width * height)
-        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor).to(self.device)
+        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor, self.device)
 
     def _move(self, target: Target, reading: Reading, certainty: float) -> None:
         """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
