@@ -31,11 +31,11 @@ def gather_evidence(
     """How far parts and pathways agree on the decision; of the parts, those that vote."""
     share = float(agreed[voting].mean()) if voting.any() else 0.0
     filters, convnet = decision.filters, decision.convnet
-    relative = filters.agreement / usual.filters if usual.filters > 0 else 1.0
+    relative = filters.at_chosen / usual.filters if usual.filters > 0 else 1.0
     if convnet is None:
         return Evidence(share, math.nan, relative, relative, filters.peak, None)
     distance = math.dist(filters.centre, convnet.centre)
-    return Evidence(share, distance, relative, convnet.agreement, filters.peak, convnet.peak)
+    return Evidence(share, distance, relative, convnet.at_chosen, filters.peak, convnet.peak)
 
 
 def confidence(evidence: Evidence, config: TrackerConfig) -> float:

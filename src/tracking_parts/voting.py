@@ -21,7 +21,7 @@ class Opinion:
 
     centre: Point  # where its own maximum lies
     peak: float  # that maximum
-    agreement: float  # its value at the centre that was chosen
+    at_chosen: float  # its value at the centre that was chosen
 
 
 @dataclass(frozen=True)
