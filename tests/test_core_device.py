@@ -197,11 +197,15 @@ def test_a_frame_waits_twice_however_many_parts(kind: str, moving_object: Synthe
     assert max(sent[1:]) <= 2  # the crop, for every network
 
 
-def test_learning_waits_by_the_sizes_of_parts_not_by_parts(moving_object: SyntheticSequence) -> None:
-    settings: dict[str, Any] = {"u": 1, "n_max": 1000, "roles": "one", "update_frames": 0}
+@pytest.mark.parametrize(("n_max", "by_budget"), [(1000, 0), (10, 1)])
+def test_learning_waits_by_the_sizes_of_parts_not_by_parts(
+    n_max: int, by_budget: int, moving_object: SyntheticSequence
+) -> None:
+    """Over the budget, how much new parts resemble older ones is read too."""
+    settings: dict[str, Any] = {"u": 1, "n_max": n_max, "roles": "one", "update_frames": 0}
     few, _ = frame_counts(50, moving_object, **settings)
     many, sent = frame_counts(300, moving_object, **settings)
     assert few == many
     sizes = len(small_config().part_sizes)
     assert max(sent) < 50  # patches and indices, by the rows of every size
-    assert max(many) <= WAITS_PER_FRAME + WAITS_PER_SIZE * sizes + WAITS_PER_TRAINING
+    assert max(many) <= WAITS_PER_FRAME + (WAITS_PER_SIZE + by_budget) * sizes + WAITS_PER_TRAINING
