@@ -24,7 +24,16 @@ from tracking_parts.profiling.figures import Distribution, Profile
 from tracking_parts.profiling.gemm import measure_gemm_peak
 from tracking_parts.profiling.operations import CountedEngine, counted_operations, trunk_operations
 from tracking_parts.profiling.picture import MOST_BARS, draw_profile
-from tracking_parts.profiling.stages import GROUPS, STEPS, Amounts, Stage, StageMeter, metered_steps, run_metered
+from tracking_parts.profiling.stages import (
+    GROUPS,
+    LEARNING_STEPS,
+    STEPS,
+    Amounts,
+    Stage,
+    StageMeter,
+    metered_steps,
+    run_metered,
+)
 from tracking_parts.profiling.video import count_operations, profile_video
 
 CPU = torch.device("cpu")
@@ -81,7 +90,7 @@ def test_a_stage_is_charged_for_what_it_does_itself() -> None:
 
 def test_every_stage_belongs_to_one_group() -> None:
     assert sorted(stage for stages in GROUPS.values() for stage in stages) == sorted(Stage)
-    assert set(Stage) == set(STEPS.values()) | {Stage.DECODE, Stage.OTHER}
+    assert set(Stage) == {*STEPS.values(), *LEARNING_STEPS.values(), Stage.DECODE, Stage.OTHER}
 
 
 @pytest.mark.parametrize("update", ["hcf", "parallel"])
@@ -92,10 +101,13 @@ def test_watching_changes_nothing(update: str, moving_object: SyntheticSequence)
         before = dict(vars(tracker))
         with metered_steps(tracker, StageMeter(Clock().read)):
             assert vars(tracker).keys() == before.keys() | STEPS.keys()
+            assert vars(tracker._learner).keys() >= LEARNING_STEPS.keys()
             found = [result.box for result in follow(tracker, moving_object, 8)]
         assert {name: vars(tracker)[name] for name in vars(tracker) if name in STEPS} == {
             "_extract": before["_extract"]
         }
+        assert vars(tracker)["_learner"] is before["_learner"]
+        assert vars(tracker._learner).keys().isdisjoint(LEARNING_STEPS)
     if update == "hcf":  # trained in the background, boxes depend on when
         assert found == expected
     assert len(found) == len(expected)
@@ -169,7 +181,9 @@ def test_counting_covers_the_stages_and_leaves_the_tracker(moving_object: Synthe
     assert [frame[Stage.TRUNK] for frame in frames[1:]] == [one_pass] * 5
     assert all(frame[Stage.PARTS] > 0 and frame[Stage.CONVNET] > 0 for frame in frames[1:])
     assert all(frame[Stage.DECODE] == frame[Stage.CROP] == 0 for frame in frames)
-    assert frames[3][Stage.LEARN_CONVNET] > 0 == frames[1][Stage.LEARN_CONVNET]
+    assert frames[3][Stage.LEARN_PARTS] > 0 == frames[1][Stage.LEARN_PARTS]
+    assert frames[4][Stage.LEARN_CONVNET] > 0 == frames[1][Stage.LEARN_CONVNET]  # from the frame after on, in pieces
+    assert frames[4][Stage.LEARN_PARTS] == 0
 
 
 def test_the_peak_is_a_speed() -> None:

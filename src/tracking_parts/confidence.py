@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
 from tracking_parts.result import State
-from tracking_parts.voting import Decision, Loudness, peak
+from tracking_parts.voting import Decision, Loudness
 
 
 @dataclass(frozen=True)
@@ -27,23 +26,16 @@ class Evidence:
 
 
 def gather_evidence(
-    voting: NDArray[np.bool_],
-    agreed: NDArray[np.bool_],
-    filter_map: Tensor,
-    convnet_map: Tensor | None,
-    decision: Decision,
-    usual: Loudness,
+    voting: NDArray[np.bool_], agreed: NDArray[np.bool_], decision: Decision, usual: Loudness
 ) -> Evidence:
     """How far parts and pathways agree on the decision; of the parts, those that vote."""
     share = float(agreed[voting].mean()) if voting.any() else 0.0
-    column, row = round(decision.centre[0]), round(decision.centre[1])
-    filter_peak = float(filter_map.max())
-    relative = float(filter_map[row, column]) / usual.filters if usual.filters > 0 else 1.0
-    if convnet_map is None:
-        return Evidence(share, math.nan, relative, relative, filter_peak, None)
-    distance = math.dist(peak(filter_map), peak(convnet_map))
-    strength = float(convnet_map[row, column])
-    return Evidence(share, distance, relative, strength, filter_peak, float(convnet_map.max()))
+    filters, convnet = decision.filters, decision.convnet
+    relative = filters.at_chosen / usual.filters if usual.filters > 0 else 1.0
+    if convnet is None:
+        return Evidence(share, math.nan, relative, relative, filters.peak, None)
+    distance = math.dist(filters.centre, convnet.centre)
+    return Evidence(share, distance, relative, convnet.at_chosen, filters.peak, convnet.peak)
 
 
 def confidence(evidence: Evidence, config: TrackerConfig) -> float:

@@ -183,6 +183,11 @@ class TrackerConfig:
         """The default settings with some replaced; the inverse of :meth:`to_dict`."""
         return cls.profile("default").override(**values)
 
+    @property
+    def convnet_learns(self) -> bool:
+        """With α = 1 nobody would hear it."""
+        return self.alpha < 1.0
+
     def override(self, **values: Any) -> TrackerConfig:
         """A copy with some settings replaced; unknown names raise."""
         known = {setting.name for setting in dataclasses.fields(self)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -159,8 +160,9 @@ class Projection:
         axes = _principal_axes(centred, min(channels, count))
         return cls(mean, axes, damping)
 
-    @property
+    @cached_property
     def is_identity(self) -> bool:
+        """Read once, not in every frame: it waits for the device."""
         return self.axes.shape[0] == self.axes.shape[1] and not bool(self.mean.any())
 
     def __call__(self, features: Tensor) -> Tensor:

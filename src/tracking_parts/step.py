@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,10 @@ from torch import Tensor
 from tracking_parts.confidence import Evidence
 from tracking_parts.convnet_part import View
 from tracking_parts.filter_parts.society import PartVotes
+from tracking_parts.geometry import Point
 from tracking_parts.result import Result
 from tracking_parts.trace import FrameTrace, PartsTrace
-from tracking_parts.voting import Decision, peak
+from tracking_parts.voting import Decision, Opinion, peak
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,14 @@ class Reading:
     decision: Decision  # P_t
     agreed: NDArray[np.bool_]  # which parts agreed with the decision
     evidence: Evidence
+
+
+def first_reading(view: View, centre_in_map: Point) -> Reading:
+    """Of the first frame: nobody votes, and what was given is certain."""
+    nothing = view.features.new_zeros(view.features.shape[1:])
+    decision = Decision(nothing, centre_in_map, Opinion(centre_in_map, 1.0, 1.0))
+    evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
+    return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence)
 
 
 @dataclass(frozen=True)

@@ -10,25 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from tracking_parts.box_estimation import Shape, fit_linear
-from tracking_parts.confidence import Evidence, confidence, gather_evidence
+from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
 from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
-from tracking_parts.filter_parts.patches import edge_density
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
 from tracking_parts.frames import Frame, Glance, as_bgr, as_box
 from tracking_parts.geometry import Box, CropWindow
 from tracking_parts.io.weights import load_weights
+from tracking_parts.learning import Learner
 from tracking_parts.result import Result, State
-from tracking_parts.roles import Role
-from tracking_parts.step import Reading, Step, build_trace
+from tracking_parts.step import Reading, Step, build_trace, first_reading
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker_state import (
@@ -63,11 +62,13 @@ class Tracker:
         self.device = torch.device(device)
         self.seed = seed
         self._weights = load_weights() if weights is None else weights
-        self._convnet_tap = self.config.convnet_tap if self._convnet_learns else self.config.tap  # no deeper than heard
+        # The trunk goes no deeper than what is heard.
+        self._convnet_tap = self.config.convnet_tap if self.config.convnet_learns else self.config.tap
         taps = dict.fromkeys((self.config.tap, self._convnet_tap))
         self._extract = FeatureExtractor(self._weights, tuple(taps), self.device, engine)
         self.engine = self._extract.engine.name  # the one that was found: torch or ncnn
         self._stride = vgg_layer(self.config.tap).stride
+        self._learner = Learner(self.config)
         self._target: Target | None = None
         self._last: Step | None = None
 
@@ -104,7 +105,7 @@ class Tracker:
         target.monitor = target.monitor.after(certainty, self.config)
         self._move(target, reading, certainty)
         result = self._result(target, certainty)
-        highly_confident, events = self._learn(target, reading)
+        highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, tuple(events))
         return result
 
@@ -172,8 +173,7 @@ class Tracker:
         """Forget the object and end any training in the background."""
         if self._target is not None:
             self._target.updates.close()
-        self._target = None
-        self._last = None
+        self._target, self._last = None, None
 
     def __enter__(self) -> Tracker:
         return self
@@ -186,8 +186,7 @@ class Tracker:
         """What is known before anything is learned: the place, the channels worth keeping, and the first view."""
         config = self.config
         side = max(config.search_factor * math.sqrt(box.area), config.search_min_reach * max(box.w, box.h))
-        window = CropWindow.around(box.centre, side, config.crop_size, self._stride)
-        glance = Glance.at(image, window)
+        glance = Glance.at(image, CropWindow.around(box.centre, side, config.crop_size, self._stride))
         first_maps = self._extract([glance.crop])
         projections = {
             "parts": Projection.fit(first_maps[config.tap], config.channels, config.cell_damping),
@@ -200,49 +199,24 @@ class Tracker:
     def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projections: dict[str, Projection]) -> Target:
         """A target nothing has been learned about yet."""
         config = self.config
-        convnet_channels = projections["convnet"].axes.shape[0]
         return Target(
             frame_shape=frame_shape,
             shape=shape,
             projections=projections,
             parts=FilterParts(config),
-            convnet=build_pathway(config, self._weights, convnet_channels, self.device, self.seed),
+            convnet=build_pathway(config, self._weights, projections["convnet"].axes.shape[0], self.device, self.seed),
             memory=ConfidentFrames(config.update, max(1, config.first_frames), config.n_frames, self.seed),
             rule=confidence_rule(config),
             updates=BackgroundUpdates() if config.update == "parallel" else SequentialUpdates(config.update_frames),
         )
 
     def _remember_first(self, target: Target, view: View) -> Result:
-        """Learn the first parts, which vote at once (nobody else could), and begin to teach the ConvNetPart."""
+        """Learn from the first view, in which nobody votes: the answer is the box that was given."""
         box_in_map = view.window.box_in_map(target.shape.box(target.centre))
-        count = target.parts.learn(view.features, self._edges(view), box_in_map, Role.RELIABLE)
-        events = [f"learned {count} parts"]
-        size = target.object_in_map(view.window)
-        target.memory.add_first(target.convnet.sample(view, box_in_map.centre, size, 0))
-        if self.config.augment and self._convnet_learns:
-            look = partial(self._views, view, target)
-            for variant in target.convnet.variants(view, box_in_map.centre, size, look):
-                target.memory.add_variant(variant)
-        self._train_first(target, events)
+        events = self._learner.learn_first(target, view, box_in_map, partial(self._views, view, target))
         result = self._result(target, 1.0)
-        nothing = torch.zeros(view.features.shape[1:])
-        evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
-        decision = Decision(nothing, box_in_map.centre)
-        reading = Reading(view, None, None, None, decision, np.zeros(0, bool), evidence)
-        self._last = Step(reading, result, False, tuple(events))
+        self._last = Step(first_reading(view, box_in_map.centre), result, False, tuple(events))
         return result
-
-    def _train_first(self, target: Target, events: list[str]) -> None:
-        """The first training, once all first frames are there; from then on the ConvNetPart votes."""
-        if target.convnet_votes or not target.memory.has_all_first or not self._convnet_learns:
-            return
-        loss = target.convnet.train(target.memory.first, [], is_first=True)
-        target.convnet_votes = True
-        events.append(f"first training of the ConvNetPart on {len(target.memory.first)} frames, loss {loss:.4f}")
-
-    @property
-    def _convnet_learns(self) -> bool:
-        return self.config.alpha < 1.0  # with α = 1 nobody would hear it
 
     # ------------------------------------------------------------------ looking and deciding
     def _next_image(self, frame: ArrayLike, target: Target) -> Frame:
@@ -259,8 +233,7 @@ class Tracker:
         widen = self.config.lost_search if target.monitor.state is State.LOST else 1.0
         size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
         side = target.first_side * target.shape.scale * size / self.config.crop_size
-        window = CropWindow.around(target.centre, side, size, self._stride)
-        return Glance.at(image, window)
+        return Glance.at(image, CropWindow.around(target.centre, side, size, self._stride))
 
     def _view(self, glance: Glance, target: Target, maps: Maps) -> View:
         """The channels worth keeping of the maps of one crop, [1, c, h, w]."""
@@ -290,7 +263,7 @@ class Tracker:
         decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
         votes = self._hear_parts(view, decision, target)
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(votes.voting, agreed, filter_map, convnet_map, decision, target.loudness)
+        evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
         return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence)
 
     def _mask(self, view: View, target: Target) -> Tensor:
@@ -301,7 +274,7 @@ class Tracker:
         centre = view.window.map_from_image(target.centre)
         width, height = target.object_in_map(view.window)
         cells = self.config.mask_width * math.sqrt(width * height)
-        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor).to(self.device)
+        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor, self.device)
 
     def _move(self, target: Target, reading: Reading, certainty: float) -> None:
         """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
@@ -310,8 +283,8 @@ class Tracker:
         height, width = target.frame_shape[:2]
         x, y = reading.view.window.image_from_map(reading.decision.centre)
         target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
-        enough = self._parts_agree(reading.evidence)
-        if self._may_learn(target, reading) and enough and reading.votes is not None:
+        enough = self._learner.parts_agree(reading.evidence)
+        if self._learner.may_learn(target, reading) and enough and reading.votes is not None:
             chosen = reading.agreed & reading.votes.voting
             found = reading.votes.offsets[chosen] + reading.votes.positions[chosen] - np.array(reading.decision.centre)
             fitted = fit_linear(reading.votes.anchors[chosen], found, self.config.box_model)
@@ -320,74 +293,6 @@ class Tracker:
     def _result(self, target: Target, certainty: float) -> Result:
         polygon = target.shape.polygon(target.centre)
         return Result(Box.around(polygon), polygon, certainty, target.monitor.state)
-
-    # ------------------------------------------------------------------ learning, after the answer
-    def _learn(self, target: Target, reading: Reading) -> tuple[bool, list[str]]:
-        """Roles, new candidates, confident frames and the ConvNetPart; nothing is learned while uncertain."""
-        if not self._may_learn(target, reading):
-            return False, []
-        target.convnet, news = target.updates.collect(target.convnet)
-        events = [] if news is None else [news]
-        target.parts.observe(reading.agreed)
-        highly_confident = self._judge(target, reading.evidence)
-        self._keep_sample(target, reading, highly_confident, events)
-        target.frames_since_learning += 1
-        if target.frames_since_learning >= self.config.u:
-            target.frames_since_learning = 0
-            self._update_parts(target, reading, events)
-            self._update_convnet(target, events)
-        return highly_confident, events
-
-    def _may_learn(self, target: Target, reading: Reading) -> bool:
-        """Not while unsure, nor from the wide view in which a lost object was found again."""
-        sure = target.monitor.state is State.TRACKING or not self.config.freeze_when_unsure
-        return sure and reading.view.window.size == self.config.crop_size
-
-    def _judge(self, target: Target, evidence: Evidence) -> bool:
-        """Is this a highly confident frame? It then also tells how loud the pathways are when they are right."""
-        highly_confident = target.convnet_votes and target.rule.judge(evidence.pathway_distance)
-        if highly_confident or (not target.convnet_votes and self._parts_agree(evidence)):
-            target.loudness = target.loudness.after(evidence.filter_peak, evidence.convnet_peak)
-        return highly_confident
-
-    def _parts_agree(self, evidence: Evidence) -> bool:
-        return evidence.part_agreement >= self.config.min_box_agreement
-
-    def _keep_sample(self, target: Target, reading: Reading, highly_confident: bool, events: list[str]) -> None:
-        """Keep what the ConvNetPart may learn from: the first frames always, later ones with their verdict."""
-        if not self._convnet_learns or (target.memory.has_all_first and self.config.update == "none"):
-            return
-        size = target.object_in_map(reading.view.window)
-        sample = target.convnet.sample(reading.view, reading.decision.centre, size, target.frame_index)
-        if target.memory.has_all_first:
-            target.memory.add(sample, highly_confident)
-        else:
-            target.memory.add_first(sample)
-            self._train_first(target, events)
-
-    def _update_parts(self, target: Target, reading: Reading, events: list[str]) -> None:
-        """Every U frames: test the roles, then learn new candidates on this frame."""
-        if self.config.roles == "all":
-            promoted, removed = target.parts.test_roles()
-            events.append(f"promoted {promoted} parts, removed {removed}")
-        if self.config.new_parts:
-            view = reading.view
-            box_in_map = Box.from_centre(reading.decision.centre, *target.object_in_map(view.window))
-            role = Role.CANDIDATE if self.config.roles == "all" else Role.RELIABLE
-            count = target.parts.learn(
-                view.features, self._edges(view), box_in_map, role, np.array(target.shape.linear)
-            )
-            events.append(f"added {count} {'candidates' if role is Role.CANDIDATE else 'voting parts'}")
-
-    def _update_convnet(self, target: Target, events: list[str]) -> None:
-        """Every U frames: train on the first N frames and the last N that the strategy chose."""
-        if not target.convnet_votes or self.config.update == "none":
-            return
-        if target.memory.choose():
-            events.append(target.updates.train(target.convnet, target.memory.first, list(target.memory.recent)))
-
-    def _edges(self, view: View) -> NDArray[np.float32]:
-        return edge_density(view.crop, view.window.cells)
 
     def _require_target(self) -> Target:
         if self._target is None:

@@ -12,13 +12,26 @@ from torch import Tensor
 
 from tracking_parts.geometry import Point
 
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one pathway's map says, in its own unit."""
+
+    centre: Point  # where its own maximum lies
+    peak: float  # that maximum
+    at_chosen: float  # its value at the centre that was chosen
+
 
 @dataclass(frozen=True)
 class Decision:
-    """P_t and where its maximum lies."""
+    """P_t, where its maximum lies, and what each pathway makes of that place."""
 
     vote_map: Tensor  # P_t: [h, w]
     centre: Point  # (x, y) in cells, to a fraction of one
+    filters: Opinion  # of F_t
+    convnet: Opinion | None = None  # of C_t; None while the ConvNetPart does not vote
 
 
 @dataclass(frozen=True)
@@ -49,26 +62,41 @@ def combine(
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
     stamp. Each is divided by its own maximum, or by its usual one where that is higher: α then weighs how the pathways
     rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays.
+
+    All numbers that are needed of the maps leave the device together, so that it is waited for once.
     """
     votes = peak_to_one(filter_votes, usual.filters)
     if convnet_votes is not None:
         votes = alpha * votes + (1 - alpha) * peak_to_one(convnet_votes, usual.convnet)
     masked = votes.clamp_min(0) * mask
-    return Decision(masked, peak(masked if float(masked.max()) > 0 else mask))
+    chosen = torch.where(masked.max() > 0, masked, mask)
+    pathways = [filter_votes] if convnet_votes is None else [filter_votes, convnet_votes]
+    (x, y, _, _), *rows = _summaries(torch.stack([chosen, *pathways])).tolist()  # waits for the device
+    opinions = [Opinion((its_x, its_y), top, here) for its_x, its_y, top, here in rows]
+    return Decision(masked, (x, y), *opinions)
 
 
-def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> Tensor:
+def _summaries(maps: Tensor) -> Tensor:
+    """Of maps [m, h, w]: x, y and value of each one's maximum, and its value in the cell of the first one's: [m, 4]."""
+    peaks = refined_peaks(maps)
+    columns, rows = peaks[:1, :2].round().long().unbind(dim=1)
+    return torch.cat([peaks, maps.flatten(1)[:, rows * maps.shape[2] + columns]], dim=1).cpu()
+
+
+def uncertainty_mask(
+    shape: tuple[int, int], centre: Point, width: float, power: float, floor: float, device: torch.device = CPU
+) -> Tensor:
     """M_c: circular, 1 at the last centre and falling as exp(−(d / width)^power) to ``floor``: [h, w]."""
-    rows = torch.arange(shape[0], dtype=torch.float32) - centre[1]
-    columns = torch.arange(shape[1], dtype=torch.float32) - centre[0]
+    rows = torch.arange(shape[0], dtype=torch.float32, device=device) - centre[1]
+    columns = torch.arange(shape[1], dtype=torch.float32, device=device) - centre[0]
     distance = torch.hypot(rows[:, None], columns[None, :])
     return floor + (1 - floor) * torch.exp(-((distance / width) ** power))
 
 
 def peak_to_one(votes: Tensor, usual: float = 0.0) -> Tensor:
     """The map divided by its maximum, or by the usual one if that is higher; without a positive value it stays."""
-    top = max(float(votes.max()), usual)
-    return votes / top if top > 1e-9 else votes
+    top = votes.max().clamp_min(usual)
+    return votes / torch.where(top > 1e-9, top, 1.0)
 
 
 def peak(votes: Tensor) -> Point:

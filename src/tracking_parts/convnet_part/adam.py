@@ -48,7 +48,7 @@ class _AdamPathway(Trainable):
         inputs, targets = self._shifted_pairs([*first, *recent])
         optimiser = torch.optim.Adam(self._net.parameters(), lr=self._config.learning_rate)
         for epoch in range(self._config.epochs):
-            order = torch.as_tensor(self._random.permutation(len(targets)))
+            order = torch.as_tensor(self._random.permutation(len(targets)), device=inputs.device)
             batches = torch.split(order, self._config.batch_size)
             losses = []
             for number, batch in enumerate(batches, start=1):
@@ -66,7 +66,8 @@ class _AdamPathway(Trainable):
 
     def _shifted_pairs(self, frames: Sequence[TrainingFrame]) -> Pair:
         pairs = [self._shifted_pair(frame) for frame in frames for _ in range(self._config.shifts_per_frame)]
-        return torch.cat([pair[0] for pair in pairs]), torch.cat([pair[1] for pair in pairs])
+        inputs = torch.cat([pair[0] for pair in pairs])  # pictures on the CPU, or features on the device
+        return inputs, torch.cat([pair[1] for pair in pairs]).to(inputs.device)
 
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         raise NotImplementedError

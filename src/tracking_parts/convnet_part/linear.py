@@ -86,8 +86,8 @@ class _Lesson:
         """
         size = (weights.shape[1], weights.shape[2])
         scores = sliding_scores(self.maps, weights)
-        counted = ((self.targets >= 0.05) | (scores > 0)).float() if is_trained(weights) else torch.ones_like(scores)
-        counted = counted * self.shares
+        untrained = ~weights.any()  # nobody has said yet what is background: all of it counts
+        counted = ((self.targets >= 0.05) | (scores > 0) | untrained).float() * self.shares
 
         def apply(candidate: Tensor) -> Tensor:
             answers = sliding_scores(self.maps, candidate)
@@ -182,10 +182,6 @@ def filter_size(object_in_map: tuple[float, float], support: float, cells: int) 
     largest = cells - 1 if cells % 2 == 0 else cells
     rows, columns = (min(max(3, 2 * round((support * side - 1) / 2) + 1), largest) for side in (height, width))
     return rows, columns
-
-
-def is_trained(weights: Tensor) -> bool:
-    return bool(weights.any())
 
 
 def frame_weights(first: int, recent: int, rate: float, first_share: float) -> Tensor:

@@ -24,8 +24,7 @@ def correlate(features: Tensor, filters: Tensor) -> Tensor:
 def descriptors(features: Tensor, tops: Tops, size: Size) -> Tensor:
     """The data matrix D, formed: one row per patch, [n, c · r · s]."""
     windows = features.unfold(1, size[0], 1).unfold(2, size[1], 1)  # [c, h', w', r, s]
-    rows = torch.as_tensor(tops[:, 0], device=features.device)
-    columns = torch.as_tensor(tops[:, 1], device=features.device)
+    rows, columns = torch.as_tensor(tops, device=features.device).unbind(dim=1)
     return windows[:, rows, columns].transpose(0, 1).reshape(len(tops), -1)
 
 

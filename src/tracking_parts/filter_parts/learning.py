@@ -94,8 +94,7 @@ def learn_classifiers(
     gram = gram_matrix(features, patches, size)
     coefficients, responses = rescale_to_own_patch(gram, dual_coefficients(gram, config.ridge))
     count = len(positives)
-    on_negatives = responses[count:, :count].cpu().numpy()
-    worst = on_negatives.max(axis=0) if len(negatives) else np.zeros(count)
+    worst = responses[count:, :count].amax(dim=0).cpu().numpy() if len(negatives) else np.zeros(count)
     ratio = 1.0 / np.maximum(worst, 1e-6)  # the own response is 1
     return Classifiers(size, positives, patches, coefficients[:, :count].float(), ratio)
 

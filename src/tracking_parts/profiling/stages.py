@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
@@ -37,7 +38,7 @@ GROUPS: Mapping[str, tuple[Stage, ...]] = {
     "other": (Stage.OTHER,),
 }
 
-# The tracker's methods by name. A step that calls another is charged only for what it does itself.
+# Methods by name. A step that calls another is charged only for what it does itself.
 STEPS: Mapping[str, Stage] = {
     "_next_image": Stage.CROP,
     "_look": Stage.CROP,
@@ -49,8 +50,13 @@ STEPS: Mapping[str, Stage] = {
     "_decide": Stage.VOTE,
     "_move": Stage.BOX,
     "_result": Stage.BOX,
-    "_learn": Stage.LEARN_PARTS,
+}
+LEARNING_STEPS: Mapping[str, Stage] = {  # of the tracker's learner
+    "learn": Stage.LEARN_PARTS,
+    "learn_first": Stage.LEARN_PARTS,
     "_update_parts": Stage.LEARN_PARTS,
+    "_keep_first": Stage.LEARN_CONVNET,
+    "_go_on_training": Stage.LEARN_CONVNET,
     "_keep_sample": Stage.LEARN_CONVNET,
     "_train_first": Stage.LEARN_CONVNET,
     "_update_convnet": Stage.LEARN_CONVNET,
@@ -103,17 +109,28 @@ class StageMeter:
 @contextmanager
 def metered_steps(tracker: Tracker, meter: StageMeter) -> Iterator[None]:
     """Charge the steps of this one tracker; afterwards it is as it was."""
-    own = {name: vars(tracker)[name] for name in STEPS if name in vars(tracker)}
-    for name, stage in STEPS.items():
-        setattr(tracker, name, meter.wrap(stage, getattr(tracker, name)))
+    learner = tracker._learner
+    tracker._learner = copy.copy(learner)  # trackers of other objects may share it
+    try:
+        with _metered(tracker, STEPS, meter), _metered(tracker._learner, LEARNING_STEPS, meter):
+            yield
+    finally:
+        tracker._learner = learner
+
+
+@contextmanager
+def _metered(owner: object, steps: Mapping[str, Stage], meter: StageMeter) -> Iterator[None]:
+    own = {name: vars(owner)[name] for name in steps if name in vars(owner)}
+    for name, stage in steps.items():
+        setattr(owner, name, meter.wrap(stage, getattr(owner, name)))
     try:
         yield
     finally:
-        for name in STEPS:
+        for name in steps:
             if name in own:
-                setattr(tracker, name, own[name])
+                setattr(owner, name, own[name])
             else:
-                delattr(tracker, name)
+                delattr(owner, name)
 
 
 def run_metered(tracker: Tracker, frames: Iterable[Frame], box: Box, meter: StageMeter) -> list[Amounts]:
