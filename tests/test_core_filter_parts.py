@@ -266,6 +266,23 @@ def test_learned_filters_respond_one_on_their_own_patch(kind: str) -> None:
         assert torch.allclose(own, torch.ones_like(own), atol=1e-3)
 
 
+@given(st.integers(0, 40), st.sampled_from([0.0, 1.4, 3.0, 1e9]))
+@settings(max_examples=25, deadline=None)
+def test_sizes_that_cannot_be_selected_need_not_be_learned(seed: int, t_d: float) -> None:
+    """The definition: learn every size, then select."""
+    features, edges = smooth_features(seed, height=CELLS, width=CELLS), np.ones((CELLS, CELLS), np.float32)
+    config = small_config(t_d=t_d)
+    sizes = part_sizes_in_cells(config.part_sizes, BOX, CELLS)
+    classifiers = [learn_classifiers(features, edges, BOX, size, config) for size in sizes]
+    chosen = cover_box(classifiers, select_discriminative(classifiers, t_d), BOX, CELLS)
+    expected = {
+        one.size: one.positives[picked] for one, picked in zip(classifiers, chosen, strict=True) if picked.any()
+    }
+    found = {parts.size: parts.tops for parts in learn_parts(features, edges, BOX, config)}
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[size], tops) for size, tops in expected.items())
+
+
 def test_no_more_parts_than_allowed_and_the_best_of_them() -> None:
     edges, features = np.ones((CELLS, CELLS), np.float32), smooth_features(6)
     everything = learn_parts(features, edges, BOX, small_config(part_sizes=(3,)))[0]

@@ -71,11 +71,24 @@ class LearnedParts:
 def learn_parts(
     features: Tensor, edges: NDArray[np.float32], box_in_map: Box, config: TrackerConfig
 ) -> list[LearnedParts]:
-    """Parts of every size from one frame's features [c, h, w] and edge density [h, w]; the smallest size first."""
+    """Parts of every size from one frame's features [c, h, w] and edge density [h, w]; the smallest size first.
+
+    A size of which no patch could be selected, because smaller ones have taken all grid points and cover the box, is
+    not learned at all.
+    """
     cells = features.shape[-1]
-    sizes = part_sizes_in_cells(config.part_sizes, box_in_map, cells)
-    classifiers = [learn_classifiers(features, edges, box_in_map, size, config) for size in sizes]
-    selected = select_discriminative(classifiers, config.t_d)
+    classifiers: list[Classifiers] = []
+    selected: list[NDArray[np.bool_]] = []
+    for size in part_sizes_in_cells(config.part_sizes, box_in_map, cells):
+        positives = positive_tops(box_in_map, size, config.grid_stride, cells, config.min_inside)
+        taken = _taken_points(classifiers, selected)
+        if (
+            taken.issuperset(_grid_points(positives, size))
+            and not _bare(classifiers, selected, box_in_map, cells).any()
+        ):
+            continue
+        classifiers.append(learn_classifiers(features, edges, box_in_map, size, config))
+        selected = select_discriminative(classifiers, config.t_d)
     selected = cover_box(classifiers, selected, box_in_map, cells)
     return [
         _form_filters(features, learned, _strongest(learned, chosen, config))
@@ -104,11 +117,11 @@ MAX_NEGATIVE_INSIDE = 0.1  # a negative may touch the box by this share of its a
 
 def select_discriminative(classifiers: list[Classifiers], t_d: float) -> list[NDArray[np.bool_]]:
     """Which classifiers become parts: smaller sizes first, each grid point taken once, ratio above t_d."""
-    taken: set[tuple[float, float]] = set()
+    taken: set[tuple[int, int]] = set()
     selected: list[NDArray[np.bool_]] = []
     for learned in classifiers:
         chosen = np.zeros(len(learned.positives), dtype=bool)
-        for index, point in enumerate(_grid_points(learned)):
+        for index, point in enumerate(_grid_points(learned.positives, learned.size)):
             if point not in taken and learned.ratio[index] > t_d:
                 taken.add(point)
                 chosen[index] = True
@@ -121,10 +134,10 @@ def cover_box(
 ) -> list[NDArray[np.bool_]]:
     """Add the most discriminative patches that cover what the selected ones leave bare, until the box is covered."""
     selected = [chosen.copy() for chosen in selected]
+    bare = _bare(classifiers, selected, box_in_map, cells)
+    if not bare.any():
+        return selected
     covers = [covered_cells(learned.positives, learned.size, cells) for learned in classifiers]
-    bare = _box_cells(box_in_map, cells)
-    for cover, chosen in zip(covers, selected, strict=True):
-        bare &= ~cover[chosen].any(axis=0)
     while bare.any():
         best: tuple[float, int, int] | None = None
         for which, (learned, cover) in enumerate(zip(classifiers, covers, strict=True)):
@@ -140,10 +153,26 @@ def cover_box(
     return selected
 
 
-def _grid_points(learned: Classifiers) -> list[tuple[float, float]]:
+def _grid_points(tops: Tops, size: Size) -> list[tuple[int, int]]:
     """Patch centres rounded down to whole cells: patches of odd and even size at one grid point share it."""
-    half = np.array([(learned.size[0] - 1) // 2, (learned.size[1] - 1) // 2])
-    return [(float(row), float(column)) for row, column in learned.positives + half]
+    half = np.array([(size[0] - 1) // 2, (size[1] - 1) // 2])
+    return [(int(row), int(column)) for row, column in tops + half]
+
+
+def _taken_points(classifiers: list[Classifiers], selected: list[NDArray[np.bool_]]) -> set[tuple[int, int]]:
+    """Grid points at which a part was selected."""
+    pairs = zip(classifiers, selected, strict=True)
+    return {point for one, chosen in pairs for point in _grid_points(one.positives[chosen], one.size)}
+
+
+def _bare(
+    classifiers: list[Classifiers], selected: list[NDArray[np.bool_]], box_in_map: Box, cells: int
+) -> NDArray[np.bool_]:
+    """Cells of the box that no selected patch covers: [cells, cells]."""
+    bare = _box_cells(box_in_map, cells)
+    for learned, chosen in zip(classifiers, selected, strict=True):
+        bare &= ~covered_cells(learned.positives[chosen], learned.size, cells).any(axis=0)
+    return bare
 
 
 def _box_cells(box_in_map: Box, cells: int) -> NDArray[np.bool_]:
