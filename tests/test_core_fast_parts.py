@@ -156,7 +156,7 @@ def test_a_part_votes_for_its_strongest_place_in_the_window(reach: int, centre: 
                     for y in range(window.rows)
                 ]
             )
-            place, strength = refine_peaks(cells[None])
+            place, strength = refine_peaks(cells[None].numpy())
             expected = place[0] + (window.left, window.top) + bank.fractions[part]
             assert votes.positions[number] == pytest.approx(expected, abs=1e-2)
             assert votes.strengths[number] == pytest.approx(strength[0], abs=1e-4)

@@ -29,8 +29,7 @@ from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.filter_parts.window import VoteWindow
 from tracking_parts.geometry import Box
 from tracking_parts.roles import Role
-from tracking_parts.voting import Loudness, combine, peak_to_one, refined_peaks, shift_by_fraction, smooth
-from tracking_parts.voting import uncertainty_mask as mask_of
+from tracking_parts.voting import Loudness, combine, shift_by_fraction, smooth, uncertainty_mask
 
 META = torch.device("meta")
 BOX = Box(5.3, 6.2, 8.0, 7.0)
@@ -64,7 +63,7 @@ def projected(where: torch.device) -> Tensor:
 def part_votes(where: torch.device) -> Tensor:
     """What :meth:`FilterParts.hear` computes before it fetches it."""
     parts, window = parts_on(where), VoteWindow.around((9.0, 9.0), 4, (20, 20))
-    return torch.cat([refined_peaks(parts._centre_votes(bank, FEATURES.to(where), window)) for bank in parts.banks])
+    return torch.cat([parts._centre_votes(bank, FEATURES.to(where), window).flatten(1) for bank in parts.banks])
 
 
 def solved(where: torch.device) -> Tensor:
@@ -121,8 +120,6 @@ STAYING: dict[str, Function] = {  # wait for nobody
     "parts' votes": part_votes,
     "shift": lambda where: shift_by_fraction(FEATURES.to(where), (0.3, -0.4)),
     "smoothing": lambda where: smooth(FEATURES.to(where)[0], 0.7),
-    "mask": lambda where: mask_of((20, 20), (8.0, 9.5), 3.0, 2.0, 0.1, where),
-    "peak to one": lambda where: peak_to_one(FEATURES.to(where)[0], 0.3),
     "scores": lambda where: sliding_scores(FEATURES.to(where)[None], FEATURES.to(where)[:, :3, :5]),
     "adjoint": lambda where: scores_adjoint(FEATURES.to(where)[None], FEATURES.to(where)[:1], (3, 5)),
     "conjugate gradient": solved,
@@ -136,14 +133,6 @@ WAITING: dict[str, tuple[int, Function]] = {  # and how often each waits
     "classifiers": (
         3,
         lambda where: learn_classifiers(FEATURES.to(where), EDGES, BOX, (3, 3), small_config()).coefficients,
-    ),
-    "decision": (
-        1,
-        lambda where: (
-            combine(
-                FEATURES.to(where)[0], FEATURES.to(where)[1], 0.6, mask_of((20, 20), (8, 9), 3, 2, 0, where), Loudness()
-            ).vote_map
-        ),
     ),
 }
 
@@ -166,6 +155,16 @@ def test_what_is_computed_on_the_device_stays_there(name: str) -> None:
 def test_what_must_wait_waits_as_often_as_it_says(name: str) -> None:
     waits, function = WAITING[name]
     check_on_the_device(function, waits)
+
+
+def test_the_decision_is_taken_on_the_host_and_waits_once() -> None:
+    mask = uncertainty_mask((20, 20), (8, 9), 3, 2, 0)
+    expected = combine(FEATURES[0], FEATURES[1], 0.6, mask, Loudness())
+    with FakeDevice() as device:
+        found = combine(FEATURES.to(FAR)[0], FEATURES.to(FAR)[1], 0.6, mask, Loudness())
+        assert device.waits.total() == 1, device.waits
+    assert np.allclose(found.vote_map, expected.vote_map, atol=1e-6)
+    assert found.centre == pytest.approx(expected.centre, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", STAYING)

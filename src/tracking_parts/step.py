@@ -33,7 +33,7 @@ class Reading:
 
 def first_reading(view: View, centre_in_map: Point) -> Reading:
     """Of the first frame: nobody votes, and what was given is certain."""
-    nothing = view.features.new_zeros(view.features.shape[1:])
+    nothing = np.zeros(tuple(view.features.shape[1:]), np.float32)
     decision = Decision(nothing, centre_in_map, Opinion(centre_in_map, 1.0, 1.0))
     evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
     return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence)
@@ -61,7 +61,7 @@ def build_trace(frame_index: int, step: Step) -> FrameTrace:
         crop=reading.view.crop,
         filter_votes=nothing if filter_map is None else filter_map.cpu().numpy(),
         convnet_votes=nothing if convnet_map is None else convnet_map.cpu().numpy(),
-        combined_votes=reading.decision.vote_map.cpu().numpy(),
+        combined_votes=reading.decision.vote_map,
         filter_centre=reading.decision.centre if filter_map is None else peak(filter_map),
         convnet_centre=reading.decision.centre if convnet_map is None else peak(convnet_map),
         centre=reading.decision.centre,

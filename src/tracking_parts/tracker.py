@@ -40,7 +40,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Decision, Loudness, combine, uncertainty_mask
+from tracking_parts.voting import Decision, Loudness, VoteMap, combine, uncertainty_mask
 
 
 class Tracker:
@@ -266,15 +266,15 @@ class Tracker:
         evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
         return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence)
 
-    def _mask(self, view: View, target: Target) -> Tensor:
+    def _mask(self, view: View, target: Target) -> VoteMap:
         """M_c around the last centre; while lost, everywhere is equally likely."""
         shape = (view.features.shape[1], view.features.shape[2])
         if target.monitor.state is State.LOST:
-            return torch.ones(shape, device=self.device)
+            return np.ones(shape, dtype=np.float32)
         centre = view.window.map_from_image(target.centre)
         width, height = target.object_in_map(view.window)
         cells = self.config.mask_width * math.sqrt(width * height)
-        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor, self.device)
+        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor)
 
     def _move(self, target: Target, reading: Reading, certainty: float) -> None:
         """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""

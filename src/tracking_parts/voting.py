@@ -1,4 +1,8 @@
-"""From vote maps to the next centre (paper, section 3): ``P_t = (α F_t + (1 − α) C_t) · M_c``, and its maximum."""
+"""From vote maps to the next centre (paper, section 3): ``P_t = (α F_t + (1 − α) C_t) · M_c``, and its maximum.
+
+Vote maps are made on the device and judged on the host: they are small, and many small steps on a device cost more
+than fetching them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from torch import Tensor
 
 from tracking_parts.geometry import Point
 
-CPU = torch.device("cpu")
+VoteMap = NDArray[np.float32]  # [h, w], on the host
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Opinion:
 class Decision:
     """P_t, where its maximum lies, and what each pathway makes of that place."""
 
-    vote_map: Tensor  # P_t: [h, w]
+    vote_map: VoteMap  # P_t
     centre: Point  # (x, y) in cells, to a fraction of one
     filters: Opinion  # of F_t
     convnet: Opinion | None = None  # of C_t; None while the ConvNetPart does not vote
@@ -55,82 +59,70 @@ LOUDNESS_RATE = 0.1  # remembers some ten frames of agreement
 
 
 def combine(
-    filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: Tensor, usual: Loudness
+    filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: VoteMap, usual: Loudness
 ) -> Decision:
     """The final object centre map and its peak. ``convnet_votes`` is None while the ConvNetPart does not vote.
 
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
     stamp. Each is divided by its own maximum, or by its usual one where that is higher: α then weighs how the pathways
     rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays.
-
-    All numbers that are needed of the maps leave the device together, so that it is waited for once.
     """
-    votes = peak_to_one(filter_votes, usual.filters)
-    if convnet_votes is not None:
-        votes = alpha * votes + (1 - alpha) * peak_to_one(convnet_votes, usual.convnet)
-    masked = votes.clamp_min(0) * mask
-    chosen = torch.where(masked.max() > 0, masked, mask)
     pathways = [filter_votes] if convnet_votes is None else [filter_votes, convnet_votes]
-    (x, y, _, _), *rows = _summaries(torch.stack([chosen, *pathways])).tolist()  # waits for the device
-    opinions = [Opinion((its_x, its_y), top, here) for its_x, its_y, top, here in rows]
-    return Decision(masked, (x, y), *opinions)
+    maps = torch.stack(pathways).cpu().numpy()  # waits for the device, once
+    votes = peak_to_one(maps[0], usual.filters)
+    if convnet_votes is not None:
+        votes = alpha * votes + (1 - alpha) * peak_to_one(maps[1], usual.convnet)
+    masked = np.maximum(votes, 0) * mask
+    chosen = masked if masked.max() > 0 else mask
+    (centre, *own), (_, *tops) = refine_peaks(np.stack([chosen, *maps]))
+    column, row = centre.round().astype(int)
+    opinions = [
+        Opinion((float(x), float(y)), float(top), float(votes_of_one[row, column]))
+        for (x, y), top, votes_of_one in zip(own, tops, maps, strict=True)
+    ]
+    return Decision(masked, (float(centre[0]), float(centre[1])), *opinions)
 
 
-def _summaries(maps: Tensor) -> Tensor:
-    """Of maps [m, h, w]: x, y and value of each one's maximum, and its value in the cell of the first one's: [m, 4]."""
-    peaks = refined_peaks(maps)
-    columns, rows = peaks[:1, :2].round().long().unbind(dim=1)
-    return torch.cat([peaks, maps.flatten(1)[:, rows * maps.shape[2] + columns]], dim=1).cpu()
-
-
-def uncertainty_mask(
-    shape: tuple[int, int], centre: Point, width: float, power: float, floor: float, device: torch.device = CPU
-) -> Tensor:
+def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> VoteMap:
     """M_c: circular, 1 at the last centre and falling as exp(−(d / width)^power) to ``floor``: [h, w]."""
-    rows = torch.arange(shape[0], dtype=torch.float32, device=device) - centre[1]
-    columns = torch.arange(shape[1], dtype=torch.float32, device=device) - centre[0]
-    distance = torch.hypot(rows[:, None], columns[None, :])
-    return floor + (1 - floor) * torch.exp(-((distance / width) ** power))
+    rows = np.arange(shape[0], dtype=np.float32) - np.float32(centre[1])
+    columns = np.arange(shape[1], dtype=np.float32) - np.float32(centre[0])
+    distance = np.hypot(rows[:, None], columns[None, :])
+    return np.asarray(floor + (1 - floor) * np.exp(-((distance / width) ** power)), dtype=np.float32)
 
 
-def peak_to_one(votes: Tensor, usual: float = 0.0) -> Tensor:
+def peak_to_one(votes: VoteMap, usual: float = 0.0) -> VoteMap:
     """The map divided by its maximum, or by the usual one if that is higher; without a positive value it stays."""
-    top = votes.max().clamp_min(usual)
-    return votes / torch.where(top > 1e-9, top, 1.0)
+    top = max(float(votes.max()), usual)
+    return votes / np.float32(top) if top > 1e-9 else votes
 
 
-def peak(votes: Tensor) -> Point:
+def peak(votes: VoteMap | Tensor) -> Point:
     """Position of the maximum of one map, (x, y), refined to a fraction of a cell."""
-    positions, _ = refine_peaks(votes.unsqueeze(0))
+    on_host = votes.cpu().numpy() if isinstance(votes, Tensor) else votes
+    positions, _ = refine_peaks(on_host[None])
     return (float(positions[0, 0]), float(positions[0, 1]))
 
 
-def refine_peaks(maps: Tensor) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def refine_peaks(maps: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Maxima of maps [m, h, w]: positions [m, 2] (x, y) with a parabola through the neighbours, and values [m]."""
-    peaks = refined_peaks(maps).cpu().numpy()
-    return peaks[:, :2], peaks[:, 2]
-
-
-def refined_peaks(maps: Tensor) -> Tensor:
-    """The same where the maps are, so that many can be fetched at once: [m, 3] of x, y and value."""
     count, height, width = maps.shape
-    flat = maps.reshape(count, -1)
-    values, index = flat.max(dim=1)
-    rows, columns = index // width, index % width
+    flat, which = maps.reshape(count, -1), np.arange(count)
+    index = flat.argmax(axis=1)
+    rows, columns = np.divmod(index, width)
     # On the border a neighbour is missing: the cell itself is the best guess.
-    across, down = ((columns > 0) & (columns < width - 1)).long(), width * ((rows > 0) & (rows < height - 1)).long()
-    neighbours = index[:, None] + torch.stack([-across, across, -down, down], dim=1)
-    left, right, above, below = flat.gather(1, neighbours).unbind(dim=1)
-    x = columns + _parabola(left, values, right)
-    y = rows + _parabola(above, values, below)
-    return torch.stack([x, y, values], dim=1).float()
+    across, down = (columns > 0) & (columns < width - 1), width * ((rows > 0) & (rows < height - 1))
+    values = flat[which, index]
+    x = columns + _parabola(flat[which, index - across], values, flat[which, index + across])
+    y = rows + _parabola(flat[which, index - down], values, flat[which, index + down])
+    return np.stack([x, y], axis=1).astype(np.float32), values
 
 
-def _parabola(before: Tensor, top: Tensor, after: Tensor) -> Tensor:
+def _parabola(before: NDArray[np.float32], top: NDArray[np.float32], after: NDArray[np.float32]) -> NDArray[np.float32]:
     """Offset of the vertex of the parabola through three neighbours, within half a cell."""
     curvature = before - 2 * top + after
-    safe = torch.where(curvature < -1e-12, curvature, torch.full_like(curvature, -math.inf))
-    return (0.5 * (before - after) / safe).clamp(-0.5, 0.5)
+    safe = np.where(curvature < -1e-12, curvature, np.float32(-math.inf))
+    return np.asarray(np.clip(0.5 * (before - after) / safe, -0.5, 0.5), dtype=np.float32)
 
 
 def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:

@@ -20,7 +20,7 @@ from tracking_parts.filter_parts.references import DualParts, References
 from tracking_parts.filter_parts.window import Displacements, VoteWindow
 from tracking_parts.geometry import Box, Point
 from tracking_parts.roles import Role, next_roles
-from tracking_parts.voting import refined_peaks, smooth
+from tracking_parts.voting import refine_peaks, smooth
 
 
 @dataclass(frozen=True)
@@ -123,20 +123,27 @@ class FilterParts:
         """Each part's own vote: its strongest place within ``vote_window`` cells of the chosen centre."""
         shape = (features.shape[1], features.shape[2])
         window = VoteWindow.around(centre_in_map, self._config.vote_window, shape)
-        found = [refined_peaks(self._centre_votes(bank, features, window)) for bank in self.banks]
-        peaks = torch.cat(found).cpu().numpy() if found else np.zeros((0, 3), np.float32)
+        positions, strengths = refine_peaks(self._maps_on_host(features, window))
         if self._register is None:
             self._register = _Register.of(self.banks)
         register = self._register
         return PartVotes(
-            positions=peaks[:, :2] + register.fractions + np.array([window.left, window.top], np.float32),
-            strengths=peaks[:, 2],
+            positions=positions + register.fractions + np.array([window.left, window.top], np.float32),
+            strengths=strengths,
             offsets=register.offsets,
             anchors=register.anchors,
             roles=register.roles,
             ids=register.ids,
             sizes=register.sizes,
         )
+
+    def _maps_on_host(self, features: Tensor, window: VoteWindow) -> NDArray[np.float32]:
+        """Every part's votes for the cells of the window, [n, rows, columns]; the device is waited for once."""
+        maps = [self._centre_votes(bank, features, window) for bank in self.banks]
+        if not maps:
+            return np.zeros((0, window.rows, window.columns), np.float32)
+        together = torch.cat(maps) if len(maps) > 1 else maps[0]
+        return np.asarray(together.cpu().numpy())
 
     def _centre_votes(self, bank: PartBank, features: Tensor, window: VoteWindow) -> Tensor:
         """Each part's activation map, shifted by its displacement: its vote for each cell of the window, [m, h, w].
