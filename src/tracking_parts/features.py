@@ -121,11 +121,14 @@ def normalise_cells(features: Tensor, damping: float) -> Tensor:
 
     Keeps a bright or busy cell from outvoting the rest. ``damping`` <= 0 leaves the features as they are.
     """
-    if damping <= 0:
-        return features
+    return features if damping <= 0 else features / cell_scale(features, damping)
+
+
+def cell_scale(features: Tensor, damping: float) -> Tensor:
+    """What each cell is divided by: [..., c, h, w] → [..., 1, h, w]."""
     energy = features.square().mean(dim=-3, keepdim=True)
     whole = energy.mean(dim=(-2, -1), keepdim=True).sqrt()
-    return features / (energy.sqrt() + damping * whole + 1e-6)
+    return energy.sqrt() + damping * whole + 1e-6
 
 
 def _principal_axes(centred: Tensor, count: int) -> Tensor:
@@ -166,9 +169,10 @@ class Projection:
         return self.axes.shape[0] == self.axes.shape[1] and not bool(self.mean.any())
 
     def __call__(self, features: Tensor) -> Tensor:
-        """[..., c, h, w] → [..., d, h, w]."""
-        normalised = normalise_cells(features, self.damping)
+        """[..., c, h, w] → [..., d, h, w]. A cell's scale is divided out after the projection, of fewer channels."""
         if self.is_identity:
-            return normalised
-        projected = torch.einsum("dc,...chw->...dhw", self.axes, normalised)
-        return (projected - (self.axes @ self.mean).view(-1, 1, 1)).contiguous()
+            return normalise_cells(features, self.damping)
+        projected = (self.axes @ features.flatten(-2)).view(*features.shape[:-3], -1, *features.shape[-2:])
+        if self.damping > 0:
+            projected = projected / cell_scale(features, self.damping)
+        return projected - (self.axes @ self.mean).view(-1, 1, 1)
