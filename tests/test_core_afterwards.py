@@ -52,11 +52,11 @@ def test_meanwhile_it_is_done_in_another_thread() -> None:
 
 def test_what_goes_wrong_is_raised_once() -> None:
     afterwards = Afterwards(may_wait=True)
-    afterwards.add(lambda: 1 // 0)  # type: ignore[arg-type]
+    afterwards.add(lambda: 1 // 0)  # type: ignore[arg-type, return-value]
     with pytest.raises(ZeroDivisionError), afterwards.meanwhile():
         pass
     afterwards.finish()
-    afterwards.add(lambda: 1 // 0)  # type: ignore[arg-type]
+    afterwards.add(lambda: 1 // 0)  # type: ignore[arg-type, return-value]
     afterwards.drop()
     afterwards.finish()
 
