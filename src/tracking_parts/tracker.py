@@ -13,7 +13,6 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from tracking_parts.afterwards import Afterwards
 from tracking_parts.box_estimation import Shape, fit_linear
 from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
@@ -72,7 +71,6 @@ class Tracker:
         self._learner = Learner(self.config)
         self._target: Target | None = None
         self._last: Step | None = None
-        self._afterwards = self._new_afterwards()
 
     # ------------------------------------------------------------------ the public face
     def init(self, frame: ArrayLike, box: Box | ArrayLike) -> Result:
@@ -84,11 +82,9 @@ class Tracker:
         return self._remember_first(self._target, view)
 
     def update(self, frame: ArrayLike) -> Result:
-        """Find the object in the next frame; it is learned from while the network looks at the frame after it."""
+        """Find the object in the next frame, then learn from it."""
         glance = self.aim(frame)
-        with self._afterwards.meanwhile():
-            maps = self._extract([glance.crop])
-        return self.follow(glance, maps)
+        return self.follow(glance, self._extract([glance.crop]))
 
     def aim(self, frame: ArrayLike) -> Glance:
         """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
@@ -98,7 +94,6 @@ class Tracker:
     def follow(self, glance: Glance, maps: Maps) -> Result:
         """:meth:`update` from the network's maps of what :meth:`aim` gave, whoever computed them."""
         target = self._require_target()
-        self._afterwards.finish()
         target.frame_index += 1
         view = self._view(glance, target, maps)
 
@@ -110,16 +105,9 @@ class Tracker:
         target.monitor = target.monitor.after(certainty, self.config)
         self._move(target, reading, certainty)
         result = self._result(target, certainty)
-        self._afterwards.add(partial(self._learn, target, reading, result))
-        return result
-
-    def _learn(self, target: Target, reading: Reading, result: Result) -> None:
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, tuple(events))
-
-    def finish_learning(self) -> None:
-        """Learn from the last frame now, instead of during the next :meth:`update`."""
-        self._afterwards.finish()
+        return result
 
     @property
     def extract(self) -> FeatureExtractor:
@@ -130,7 +118,6 @@ class Tracker:
     def trace(self) -> FrameTrace:
         """What happened in the last frame."""
         target = self._require_target()
-        self._afterwards.finish()
         if self._last is None:
             raise NotInitialisedError("there is no trace yet: the tracker was resumed and has seen no frame since")
         return build_trace(target.frame_index, self._last)
@@ -140,9 +127,7 @@ class Tracker:
 
         A training still running in the background is waited for.
         """
-        target = self._require_target()
-        self._afterwards.finish()
-        values, tensors = pack_target(target)
+        values, tensors = pack_target(self._require_target())
         return TrackerState({"config": self.config.to_dict(), "seed": self.seed, **values}, tensors)
 
     @classmethod
@@ -181,16 +166,11 @@ class Tracker:
     def another(self) -> Tracker:
         """A tracker with the same settings and the same network in memory, for another object."""
         other = copy.copy(self)
-        other._target, other._last, other._afterwards = None, None, self._new_afterwards()
+        other._target, other._last = None, None
         return other
-
-    def _new_afterwards(self) -> Afterwards:
-        """Training end to end cuts crops out of the frame, which is the caller's; a GPU has a queue of its own."""
-        return Afterwards(may_wait=self.device.type == "cpu" and self.config.convnet != "end_to_end")
 
     def close(self) -> None:
         """Forget the object and end any training in the background."""
-        self._afterwards.drop()
         if self._target is not None:
             self._target.updates.close()
         self._target, self._last = None, None

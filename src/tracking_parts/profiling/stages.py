@@ -146,7 +146,6 @@ def run_metered(tracker: Tracker, frames: Iterable[Frame], box: Box, meter: Stag
             with meter.stage(Stage.OTHER):
                 if charged:
                     tracker.update(frame)
-                    tracker.finish_learning()  # in this frame, not beside the next one's trunk: one thing at a time
                 else:
                     tracker.init(frame, box)
             charged.append(meter.take())
