@@ -107,7 +107,7 @@ def peak(votes: VoteMap | Tensor) -> Point:
 def refine_peaks(maps: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Maxima of maps [m, h, w]: positions [m, 2] (x, y) with a parabola through the neighbours, and values [m]."""
     count, height, width = maps.shape
-    flat, which = maps.reshape(count, -1), np.arange(count)
+    flat, which = maps.reshape(count, height * width), np.arange(count)
     index = flat.argmax(axis=1)
     rows, columns = np.divmod(index, width)
     # On the border a neighbour is missing: the cell itself is the best guess.
