@@ -57,8 +57,10 @@ class Learner:
         events = self._go_on_training(target)
         target.parts.observe(reading.agreed)
         highly_confident = self._judge(target, reading.evidence)
-        self._keep_sample(target, reading, highly_confident, events)
         target.frames_since_learning += 1
+        if reading.view.window.size < self._config.crop_size:  # a narrow look shows too little of the background
+            return highly_confident, events
+        self._keep_sample(target, reading, highly_confident, events)
         if target.frames_since_learning >= self._config.u:
             target.frames_since_learning = 0
             self._update_parts(target, reading, events)
@@ -68,7 +70,7 @@ class Learner:
     def may_learn(self, target: Target, reading: Reading) -> bool:
         """Not while unsure, nor from the wide view in which a lost object was found again."""
         sure = target.monitor.state is State.TRACKING or not self._config.freeze_when_unsure
-        return sure and reading.view.window.size == self._config.crop_size
+        return sure and reading.view.window.size <= self._config.crop_size
 
     def parts_agree(self, evidence: Evidence) -> bool:
         """Whether enough parts voted for the decision to be trusted about more than the centre."""

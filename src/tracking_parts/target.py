@@ -34,6 +34,8 @@ class Target:
     loudness: Loudness = field(default_factory=Loudness)
     monitor: StateMonitor = field(default_factory=StateMonitor)
     frames_since_learning: int = 0
+    narrow_looks: int = 0  # in a row
+    steady: bool = False  # sure of itself, and hardly moving
 
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:
         """Width and height of the object, in cells of a window's map."""

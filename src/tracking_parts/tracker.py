@@ -95,19 +95,35 @@ class Tracker:
         """:meth:`update` from the network's maps of what :meth:`aim` gave, whoever computed them."""
         target = self._require_target()
         target.frame_index += 1
-        view = self._view(glance, target, maps)
-
-        filter_map = self._vote_parts(view, target)  # F_t
-        convnet_map = self._vote_convnet(view, target)  # C_t
-        reading = self._decide(view, filter_map, convnet_map, target)  # P_t
-
-        certainty = confidence(reading.evidence, self.config)
+        reading, certainty = self._read(self._view(glance, target, maps), target)
+        if self._looked_too_narrowly(target, reading, certainty):
+            glance = self._look(glance.frame, target, narrow=False)
+            reading, certainty = self._read(self._view(glance, target, self._extract([glance.crop])), target)
         target.monitor = target.monitor.after(certainty, self.config)
+        self._plan_look(target, reading, certainty)
         self._move(target, reading, certainty)
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, tuple(events))
         return result
+
+    def _read(self, view: View, target: Target) -> tuple[Reading, float]:
+        """What both pathways make of one look, and how sure that is."""
+        filter_map = self._vote_parts(view, target)  # F_t
+        convnet_map = self._vote_convnet(view, target)  # C_t
+        reading = self._decide(view, filter_map, convnet_map, target)  # P_t
+        return reading, confidence(reading.evidence, self.config)
+
+    def _looked_too_narrowly(self, target: Target, reading: Reading, certainty: float) -> bool:
+        """What a narrow look does not show clearly is worth a second, wide one in the same frame."""
+        narrow = reading.view.window.size < self.config.crop_size
+        return narrow and not self._is_steady(target, reading, certainty, 2 * self.config.narrow_motion)
+
+    def _is_steady(self, target: Target, reading: Reading, certainty: float, motion: float) -> bool:
+        x, y = reading.view.window.image_from_map(reading.decision.centre)
+        moved = math.hypot(x - target.centre[0], y - target.centre[1])
+        width, height = target.shape.size
+        return certainty >= self.config.narrow_above and moved <= motion * math.sqrt(width * height)
 
     @property
     def extract(self) -> FeatureExtractor:
@@ -228,9 +244,23 @@ class Tracker:
             )
         return image
 
-    def _look(self, image: Frame, target: Target) -> Glance:
-        """Crop around the last centre, wider while lost."""
+    def _plan_look(self, target: Target, reading: Reading, certainty: float) -> None:
+        """Whether the next look may be narrow: not too often in a row, and not when there is something to learn."""
+        if reading.view.window.size < self.config.crop_size:
+            target.narrow_looks += 1
+        else:
+            target.narrow_looks = 0
+        target.steady = (
+            self._is_steady(target, reading, certainty, self.config.narrow_motion)
+            and target.narrow_looks < self.config.wide_every - 1
+            and target.frames_since_learning < self.config.u - 2
+        )
+
+    def _look(self, image: Frame, target: Target, narrow: bool = True) -> Glance:
+        """Crop around the last centre, wider while lost, narrower while the object is steady."""
         widen = self.config.lost_search if target.monitor.state is State.LOST else 1.0
+        if narrow and target.steady:
+            widen = self.config.narrow_search
         size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
         side = target.first_side * target.shape.scale * size / self.config.crop_size
         return Glance.at(image, CropWindow.around(target.centre, side, size, self._stride))

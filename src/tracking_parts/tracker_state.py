@@ -33,7 +33,7 @@ from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
 FORMAT = "tracking-parts state 2"
-_PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning")
+_PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning", "narrow_looks", "steady")
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Displacements:
         self._size = size
         self._low, self._high = shifts.min(axis=0).tolist(), shifts.max(axis=0).tolist()
         self._behind = torch.as_tensor(shifts.max(axis=0) - shifts, device=device)  # [m, 2]
-        self._index: tuple[tuple[int, int, int], Tensor] | None = None
+        self._index: dict[tuple[int, int, int], Tensor] = {}
 
     def cut(self, features: Tensor, window: VoteWindow) -> Tensor:
         """The region of the map [c, h, w] on which the parts must respond to fill the window."""
@@ -80,8 +80,8 @@ class Displacements:
     def _indices(self, rows: int, columns: int, width: int) -> Tensor:
         """Where each part's window lies in its flattened map: [m, rows · columns]."""
         key = (rows, columns, width)
-        if self._index is None or self._index[0] != key:
+        if key not in self._index:
             device = self._behind.device
             cells = torch.arange(rows, device=device)[:, None] * width + torch.arange(columns, device=device)
-            self._index = (key, (self._behind[:, :1] * width + self._behind[:, 1:]) + cells.view(1, -1))
-        return self._index[1]
+            self._index[key] = (self._behind[:, :1] * width + self._behind[:, 1:]) + cells.view(1, -1)
+        return self._index[key]
