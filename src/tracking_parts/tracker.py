@@ -254,7 +254,12 @@ class Tracker:
             self._is_steady(target, reading, certainty, self.config.narrow_motion)
             and target.narrow_looks < self.config.wide_every - 1
             and target.frames_since_learning < self.config.u - 2
+            and 1.5 * max(target.object_in_map(reading.view.window)) < self._narrow_size // self._stride
         )
+
+    @property
+    def _narrow_size(self) -> int:
+        return round(self.config.crop_size * self.config.narrow_search / 8) * 8
 
     def _look(self, image: Frame, target: Target, narrow: bool = True) -> Glance:
         """Crop around the last centre, wider while lost, narrower while the object is steady."""
