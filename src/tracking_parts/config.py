@@ -43,11 +43,11 @@ class TrackerConfig:
     crop_size: int = _setting(96, "side of the resized crop, in pixels; a multiple of 8", low=64, high=1024)
 
     narrow_search: float = _setting(
-        1.0, "share of the crop's side that is looked at while the object is steady; 1: always all of it", low=0.4, high=1
+        0.667, "share of the crop's side that is looked at while the object is steady; 1: always all of it", low=0.4, high=1
     )
-    narrow_above: float = _setting(0.9, "confidence from which on the object may be called steady", low=0, high=1)
-    narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
-    wide_every: int = _setting(3, "a steady object is looked at widely, and learned from, every so many frames", low=1)
+    narrow_above: float = _setting(0.7, "confidence from which on the object may be called steady", low=0, high=1)
+    narrow_motion: float = _setting(0.25, "movement in a frame up to which it is, in object sizes", low=0, high=1)
+    wide_every: int = _setting(4, "a steady object is looked at widely, and learned from, every so many frames", low=1)
 
     # --- features (section 3, tracker structure)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
