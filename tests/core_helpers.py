@@ -15,6 +15,7 @@ from torch import Tensor
 from synthetic import Image, SyntheticSequence
 from tracking_parts import Result, Tracker, TrackerConfig, WeightsError
 from tracking_parts.confident_frames import TrainingFrame
+from tracking_parts.geometry import CropWindow
 from tracking_parts.io.weights import load_weights
 from tracking_parts.vgg import VGG_LAYERS
 
@@ -122,3 +123,8 @@ def centroid(picture: Image) -> tuple[float, float]:
     grey = picture.astype(float).mean(axis=2)
     rows, columns = np.arange(grey.shape[0]) + 0.5, np.arange(grey.shape[1]) + 0.5
     return (float((grey.sum(axis=0) @ columns) / grey.sum()), float((grey.sum(axis=1) @ rows) / grey.sum()))
+
+
+def square_window(left: int, top: int, side: int, size: int, stride: int = 4) -> CropWindow:
+    """A square of the image, ``side`` pixels wide, as a square crop of ``size`` pixels."""
+    return CropWindow(left, top, side, side, size, size, stride)

@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from core_helpers import centroid, dotted_picture, marked_features, small_config, smooth_features, training_frame
+from core_helpers import (
+    centroid,
+    dotted_picture,
+    marked_features,
+    small_config,
+    smooth_features,
+    square_window,
+    training_frame,
+)
 from synthetic import random_texture
 from tracking_parts.convnet_part import View
 from tracking_parts.convnet_part.augmentation import augment
@@ -26,7 +34,6 @@ from tracking_parts.convnet_part.linear import (
     sliding_scores,
 )
 from tracking_parts.convnet_part.net import CentreHead, circle_stamp
-from tracking_parts.geometry import CropWindow
 from tracking_parts.voting import peak
 
 CPU = torch.device("cpu")
@@ -36,7 +43,7 @@ def view_of(features: Tensor, convnet_features: Tensor | None = None) -> View:
     """A look at a black picture with the given features, 4 pixels a cell."""
     size = 4 * features.shape[-1]
     picture = np.zeros((size, size, 3), np.uint8)
-    window = CropWindow(0, 0, size, size, 4)
+    window = square_window(0, 0, size, size)
     return View(picture, window, picture, features, features if convnet_features is None else convnet_features)
 
 
@@ -216,9 +223,9 @@ def test_frame_weights_sum_to_one(first: int, recent: int, rate: float, share: f
     assert bool((weights[first:].diff() >= -1e-7).all())  # the newest weighs most
 
 
-@given(st.floats(0.3, 40), st.floats(0.3, 40), st.floats(0.2, 4), st.integers(4, 33))
-def test_filters_are_odd_and_fit_the_map(width: float, height: float, support: float, cells: int) -> None:
-    for side in filter_size((width, height), support, cells):
+@given(st.floats(0.3, 40), st.floats(0.3, 40), st.floats(0.2, 4), st.tuples(st.integers(4, 33), st.integers(4, 33)))
+def test_filters_are_odd_and_fit_the_map(width: float, height: float, support: float, shape: tuple[int, int]) -> None:
+    for side, cells in zip(filter_size((width, height), support, shape), shape, strict=True):
         assert side % 2 == 1
         assert 3 <= side <= cells
 

@@ -11,14 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from core_helpers import dotted_picture, marked_features, random_weights, small_config, training_frame
+from core_helpers import dotted_picture, marked_features, random_weights, small_config, square_window, training_frame
 from synthetic import Image
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.convnet_part import CentrePathway, View, build_pathway
 from tracking_parts.convnet_part.net import CentreHead, ConvNet
 from tracking_parts.convnet_part.pathway import Progress, Trainable
 from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
-from tracking_parts.geometry import CropWindow
 
 CPU = torch.device("cpu")
 KINDS = ("frozen_trunk", "end_to_end")
@@ -38,7 +37,7 @@ def picture() -> Image:
 
 def view_of_dot(pixel: tuple[int, int] = (0, 0)) -> View:
     """A look at the dot: black but for it. Features carry a pattern at the same place."""
-    window = CropWindow(36 + pixel[0], 30 + pixel[1], 64, 64, 4)
+    window = square_window(36 + pixel[0], 30 + pixel[1], 64, 64)
     frame = picture()
     crop = frame[window.top : window.top + 64, window.left : window.left + 64]
     features = marked_features((8, 8), cells=16)

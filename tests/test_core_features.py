@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from core_helpers import delta_weights, random_weights
+from core_helpers import delta_weights, random_weights, square_window
 from synthetic import Image
 from tracking_parts.errors import ConfigError, WeightsError
 from tracking_parts.features import (
@@ -27,7 +27,6 @@ from tracking_parts.features import (
     normalise_cells,
     rgb_batch,
 )
-from tracking_parts.geometry import CropWindow
 from tracking_parts.io.weights import load_weights
 from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, vgg_layer
 
@@ -144,7 +143,7 @@ def test_a_dot_peaks_in_the_cell_that_the_geometry_says(tap: str, pixel: tuple[i
     picture[pixel[1], pixel[0]] = 255
     maps = FeatureExtractor(delta_weights(), [tap], CPU)([picture])[tap][0].sum(dim=0)
     row, column = divmod(int(maps.argmax()), maps.shape[1])
-    window = CropWindow(0, 0, 64, 64, vgg_layer(tap).stride)
+    window = square_window(0, 0, 64, 64, vgg_layer(tap).stride)
     x, y = window.map_from_crop((pixel[0] + 0.5, pixel[1] + 0.5))
     assert abs(column - x) <= 0.5
     assert abs(row - y) <= 0.5

@@ -42,6 +42,7 @@ from tracking_parts.filter_parts.patches import (
 from tracking_parts.geometry import Box
 
 CELLS = 20
+MAP_SIZE = (CELLS, CELLS)
 BOX = Box(5.5, 6.5, 7.0, 6.0)
 BOXES = st.builds(Box, st.floats(-2, 14), st.floats(-2, 14), st.floats(1, 12), st.floats(1, 12))
 SIZES = st.tuples(st.integers(1, 7), st.integers(1, 7))
@@ -123,7 +124,7 @@ def test_inside_fraction_by_counting(box: Box, size: Size) -> None:
 
 @given(BOXES, SIZES, st.integers(1, 3), st.floats(0, 1))
 def test_positives_lie_in_the_map_and_in_the_box(box: Box, size: Size, stride: int, min_inside: float) -> None:
-    tops = positive_tops(box, size, stride, CELLS, min_inside)
+    tops = positive_tops(box, size, stride, MAP_SIZE, min_inside)
     assert len(tops) >= 1
     assert len(np.unique(tops, axis=0)) == len(tops)
     assert (tops >= 0).all()
@@ -134,10 +135,10 @@ def test_positives_lie_in_the_map_and_in_the_box(box: Box, size: Size, stride: i
 
 
 def test_positives_are_a_dense_grid() -> None:
-    tops = positive_tops(BOX, (3, 3), 1, CELLS, 0.99)
+    tops = positive_tops(BOX, (3, 3), 1, MAP_SIZE, 0.99)
     expected = {(row, column) for row in range(7, 11) for column in range(6, 11)}
     assert {(int(row), int(column)) for row, column in tops} == expected
-    coarse = positive_tops(BOX, (3, 3), 2, CELLS, 0.99)
+    coarse = positive_tops(BOX, (3, 3), 2, MAP_SIZE, 0.99)
     assert {tuple(top) for top in coarse.tolist()} < expected
 
 
@@ -162,7 +163,7 @@ def busy_corner() -> Image:
 
 
 def test_edges_are_dense_where_the_picture_is_busy() -> None:
-    edges = edge_density(busy_corner(), CELLS)
+    edges = edge_density(busy_corner(), MAP_SIZE)
     assert edges.shape == (CELLS, CELLS)
     assert edges[:14].max() == 0
     assert edges[16:18, 15:18].min() > 10
@@ -172,21 +173,21 @@ def test_edges_are_dense_where_the_picture_is_busy() -> None:
 
 def test_edge_density_is_the_mean_gradient_of_a_ramp() -> None:
     ramp = np.repeat(np.tile(np.arange(80, dtype=np.uint8) * 3, (80, 1))[:, :, None], 3, axis=2)
-    edges = edge_density(ramp, CELLS)
+    edges = edge_density(ramp, MAP_SIZE)
     assert np.allclose(edges[:, 2:-2], 3 * 8)  # Sobel's weights sum to 8 for a slope of 1
 
 
 def test_sizes_in_cells() -> None:
-    assert part_sizes_in_cells((3, 5, 0), BOX, CELLS) == ((3, 3), (5, 5), (6, 7))
-    assert part_sizes_in_cells((0, 5, 3), Box(0, 0, 3, 3), CELLS) == ((3, 3), (5, 5))  # coinciding sizes once
-    assert all(max(size) <= 10 for size in part_sizes_in_cells((3, 17, 0), Box(-9, -9, 40, 40), 12))
+    assert part_sizes_in_cells((3, 5, 0), BOX, MAP_SIZE) == ((3, 3), (5, 5), (6, 7))
+    assert part_sizes_in_cells((0, 5, 3), Box(0, 0, 3, 3), MAP_SIZE) == ((3, 3), (5, 5))  # coinciding sizes once
+    assert all(max(size) <= 10 for size in part_sizes_in_cells((3, 17, 0), Box(-9, -9, 40, 40), (12, 12)))
 
 
 # ---------------------------------------------------------------------- selection
 def classifiers(seed: int = 0, **settings_: Any) -> list[Classifiers]:
     features, edges = smooth_features(seed), np.ones((CELLS, CELLS), np.float32)
     config = small_config(**settings_)
-    sizes = part_sizes_in_cells(config.part_sizes, BOX, CELLS)
+    sizes = part_sizes_in_cells(config.part_sizes, BOX, MAP_SIZE)
     return [learn_classifiers(features, edges, BOX, size, config) for size in sizes]
 
 
@@ -233,13 +234,13 @@ def test_the_box_is_covered(seed: int, t_d: float) -> None:
     learned = classifiers(seed)
     selected = select_discriminative(learned, t_d)
     before = [chosen.copy() for chosen in selected]
-    covered = cover_box(learned, selected, BOX, CELLS)
+    covered = cover_box(learned, selected, BOX, MAP_SIZE)
     assert all(np.array_equal(a, b) for a, b in zip(selected, before, strict=True))
     assert all((after >= chosen).all() for after, chosen in zip(covered, before, strict=True))
     reached = np.zeros((CELLS, CELLS), bool)
     coverable = np.zeros((CELLS, CELLS), bool)
     for one, chosen in zip(learned, covered, strict=True):
-        cells = covered_cells(one.positives, one.size, CELLS)
+        cells = covered_cells(one.positives, one.size, MAP_SIZE)
         reached |= cells[chosen].any(axis=0)
         coverable |= cells.any(axis=0)
     in_box = np.zeros((CELLS, CELLS), bool)
@@ -249,7 +250,7 @@ def test_the_box_is_covered(seed: int, t_d: float) -> None:
 
 
 def test_covered_cells() -> None:
-    cells = covered_cells(np.array([[1, 2], [0, 0]]), (2, 3), 6)
+    cells = covered_cells(np.array([[1, 2], [0, 0]]), (2, 3), (6, 5))
     assert cells.sum(axis=(1, 2)).tolist() == [6, 6]
     assert cells[0, 1:3, 2:5].all()
     assert cells[1, 0:2, 0:3].all()
@@ -272,9 +273,9 @@ def test_sizes_that_cannot_be_selected_need_not_be_learned(seed: int, t_d: float
     """The definition: learn every size, then select."""
     features, edges = smooth_features(seed, height=CELLS, width=CELLS), np.ones((CELLS, CELLS), np.float32)
     config = small_config(t_d=t_d)
-    sizes = part_sizes_in_cells(config.part_sizes, BOX, CELLS)
+    sizes = part_sizes_in_cells(config.part_sizes, BOX, MAP_SIZE)
     classifiers = [learn_classifiers(features, edges, BOX, size, config) for size in sizes]
-    chosen = cover_box(classifiers, select_discriminative(classifiers, t_d), BOX, CELLS)
+    chosen = cover_box(classifiers, select_discriminative(classifiers, t_d), BOX, MAP_SIZE)
     expected = {
         one.size: one.positives[picked] for one, picked in zip(classifiers, chosen, strict=True) if picked.any()
     }

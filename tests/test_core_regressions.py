@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from core_helpers import follow, random_weights, small_config, small_tracker, smooth_features
+from core_helpers import follow, random_weights, small_config, small_tracker, smooth_features, square_window
 from synthetic import SyntheticSequence
 from tracking_parts import Box, InvalidBoxError, Tracker
 from tracking_parts.confidence import Evidence, confidence
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.frames import as_box, cut_crop
-from tracking_parts.geometry import CropWindow
 from tracking_parts.roles import Role
 from tracking_parts.voting import Loudness
 
@@ -24,7 +23,7 @@ def test_a_window_far_larger_than_the_crop_keeps_its_geometry() -> None:
     """It is cut from a shrunk frame; a dot must still appear where the window says."""
     frame = np.zeros((1200, 1600, 3), np.uint8)
     cv2.circle(frame, (1000, 700), 60, (255, 255, 255), -1)
-    window = CropWindow(-900, -1100, 3600, 128, 4)
+    window = square_window(-900, -1100, 3600, 128)
     crop = cut_crop(frame, window)[:, :, 0].astype(float)
     rows, columns = np.indices(crop.shape)
     found = ((columns * crop).sum() / crop.sum() + 0.5, (rows * crop).sum() / crop.sum() + 0.5)

@@ -108,12 +108,12 @@ def test_found_again_after_being_lost(settings: dict[str, Any]) -> None:
 def test_search_is_wider_while_lost() -> None:
     tracker = small_tracker(lost_after=2, lost_below=0.4, lost_search=2.0)
     tracker.init(STILL.frames[0], STILL.boxes[0])
-    side = tracker.trace.window.side
+    side = tracker.trace.window.width
     while tracker.update(OTHER["grey"]).state is not State.LOST:
         assert tracker.trace.frame_index < 20
     tracker.update(OTHER["grey"])
-    assert tracker.trace.window.side == pytest.approx(2 * side, abs=1)
-    zoom = tracker.trace.window.crop_pixels_per_image_pixel
+    assert tracker.trace.window.width == pytest.approx(2 * side, abs=1)
+    zoom = tracker.trace.window.zoom[0]
     assert zoom == pytest.approx(64 / side, rel=0.03)  # the object keeps its size in cells
 
 

@@ -30,7 +30,7 @@ def some_trace(
 ) -> FrameTrace:
     """A crop of 128 pixels, 32 x 32 cells, the object in the middle; F_t a little off, C_t on the spot."""
     rng = np.random.default_rng(frame_index)
-    window = CropWindow(left=40, top=20, side=160, size=128, stride=4)
+    window = CropWindow(left=40, top=20, width=160, height=160, crop_width=128, crop_height=128, stride=4)
     centre = (15.7, 16.2)
     box = Box.from_centre(window.image_from_map(centre), 70, 56)
     filter_centre = (17.0, 15.0)

@@ -7,6 +7,7 @@ change of scale alone.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +32,11 @@ def fit_linear(expected: Points, actual: Points, model: str) -> Matrix:
     weights: NDArray[np.float64] = np.ones(len(expected))
     linear = np.eye(2)
     for _ in range(ROBUST_ROUNDS):
-        source = expected - np.average(expected, axis=0, weights=weights)
-        target = actual - np.average(actual, axis=0, weights=weights)
+        share = weights / weights.sum()
+        source, target = expected - share @ expected, actual - share @ actual
         linear = _FITS[model](source, target, weights)
-        weights = _huber_weights(np.linalg.norm(target - source @ linear.T, axis=1))
+        missed = target - source @ linear.T
+        weights = _huber_weights(np.sqrt(np.einsum("ij,ij->i", missed, missed)))
     return linear
 
 
@@ -57,9 +59,10 @@ def _fit_similarity(source: Points, target: Points, weights: NDArray[np.float64]
 
 
 def _fit_scale(source: Points, target: Points, weights: NDArray[np.float64]) -> Matrix:
-    energy = float((weights[:, None] * source**2).sum())
-    prior = PRIOR_PARTS * max(energy / weights.sum(), 1e-6)
-    return np.asarray(np.eye(2) * ((float((weights[:, None] * source * target).sum()) + prior) / (energy + prior)))
+    energy = float(np.einsum("i,ij,ij->", weights, source, source))
+    prior = PRIOR_PARTS * max(energy / float(weights.sum()), 1e-6)
+    factor = (float(np.einsum("i,ij,ij->", weights, source, target)) + prior) / (energy + prior)
+    return np.array([[factor, 0.0], [0.0, factor]])
 
 
 _FITS = {"affine": _fit_affine, "similarity": _fit_similarity, "scale": _fit_scale}
@@ -67,8 +70,9 @@ _FITS = {"affine": _fit_affine, "similarity": _fit_similarity, "scale": _fit_sca
 
 def _huber_weights(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 for residuals up to the usual spread, falling as its inverse beyond."""
-    spread = max(1.4826 * float(np.median(residuals)), 0.1)  # cells; below this all parts are equally good
-    return np.asarray(1.0 * np.minimum(1.0, spread / np.maximum(residuals, 1e-9)))
+    middle = np.partition(residuals, len(residuals) // 2)[len(residuals) // 2]
+    spread = max(1.4826 * float(middle), 0.1)  # cells; below this all parts are equally good
+    return np.asarray(np.minimum(1.0, spread / np.maximum(residuals, 1e-9)))
 
 
 @dataclass(frozen=True)
@@ -101,17 +105,32 @@ class Shape:
         A change of scale is measured against the crop, which already has the present scale, so it accumulates.
         Rotation and shear are measured against the parts as they were learned, so the fitted map itself is followed.
         """
-        determinant = float(np.linalg.det(fitted))
-        growth = float(np.sqrt(max(determinant, 1e-6)))
-        if determinant <= 1e-6 or np.linalg.norm(fitted / growth, 2) > MAX_STRETCH:
+        determinant = _determinant(fitted)
+        growth = math.sqrt(max(determinant, 1e-6))
+        if determinant <= 1e-6 or _stretch(fitted / growth) > MAX_STRETCH:
             return self  # a reflection, a collapse or a wild shear: no outline does that
-        step = np.clip(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)
-        scale = float(np.clip(self.scale * step, 1 / config.max_box_change, config.max_box_change))
+        step = _between(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)
+        scale = _between(self.scale * step, 1 / config.max_box_change, config.max_box_change)
         present = np.array(self.linear)
         turn = config.box_damping * (fitted / growth - present)
-        linear = present + turn * min(1.0, config.max_box_step / max(float(np.linalg.norm(turn, 2)), 1e-9))
-        (a, b), (c, d) = ((float(value) for value in row) for row in linear)
+        linear = present + turn * min(1.0, config.max_box_step / max(_stretch(turn), 1e-9))
+        (a, b), (c, d) = linear.tolist()
         return Shape(self.first_width, self.first_height, scale, ((a, b), (c, d)))
+
+
+def _determinant(matrix: Matrix) -> float:
+    (a, b), (c, d) = matrix.tolist()
+    return float(a * d - b * c)
+
+
+def _stretch(matrix: Matrix) -> float:
+    """The largest singular value: by how much the matrix lengthens what it lengthens most."""
+    energy = float(np.vdot(matrix, matrix))
+    return math.sqrt((energy + math.sqrt(max(energy**2 - 4 * _determinant(matrix) ** 2, 0.0))) / 2)
+
+
+def _between(value: float, low: float, high: float) -> float:
+    return max(low, min(high, value))
 
 
 MAX_STRETCH = 2.0  # of rotation and shear alone: beyond it a fit is not believed

@@ -36,18 +36,18 @@ class TrackerConfig:
     """All settings. Cells are those of the map at ``tap``; the size of an object is √(width · height)."""
 
     # --- search region (the paper is silent)
-    search_factor: float = _setting(2.625, "side of the square crop, in object sizes", low=1.2, high=12)
-    search_min_reach: float = _setting(
-        1.5, "the crop's side is at least this many times the longer side of the box", low=1, high=8
+    search_factor: float = _setting(
+        2.625, "side of the crop around a square object, in object sizes; others get the same margin", low=1.2, high=12
     )
-    crop_size: int = _setting(96, "side of the resized crop, in pixels; a multiple of 8", low=64, high=1024)
-
+    crop_size: int = _setting(
+        96, "side of that crop after resizing, in pixels, a multiple of 8; others are enlarged alike", low=64, high=1024
+    )
     narrow_search: float = _setting(
-        0.667, "share of the crop's side that is looked at while the object is steady; 1: always all of it", low=0.4, high=1
+        1.75, "the same as search_factor while the object is steady; 0: it is never looked at narrowly", low=0, high=12
     )
     narrow_above: float = _setting(0.7, "confidence from which on the object may be called steady", low=0, high=1)
     narrow_motion: float = _setting(0.25, "movement in a frame up to which it is, in object sizes", low=0, high=1)
-    wide_every: int = _setting(4, "a steady object is looked at widely, and learned from, every so many frames", low=1)
+    wide_every: int = _setting(4, "a steady object is looked at as usual, and learned, every so many frames", low=1)
 
     # --- features (section 3, tracker structure)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
@@ -272,6 +272,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     "paper": {
         "search_factor": 2.5,
         "crop_size": 256,
+        "narrow_search": 0.0,
         "convnet_tap": "conv3_3",
         "channels": 0,
         "convnet_channels": 0,

@@ -136,9 +136,17 @@ def _principal_axes(centred: Tensor, count: int) -> Tensor:
 
     In double precision: pictures with little in them have a covariance of low rank, on which single may not converge.
     """
-    covariance = centred.double().T @ centred.double()
-    vectors: Tensor = torch.linalg.eigh(covariance).eigenvectors  # columns, by ascending eigenvalue
+    rows = centred.double()
+    if count < len(rows) < rows.shape[1]:  # the products of rows are fewer, and have the same axes
+        values, of_rows = torch.linalg.eigh(rows @ rows.T)  # columns, by ascending eigenvalue
+        if float(values[-count]) > LOW_RANK * float(values[-1]):
+            axes: Tensor = (rows.T @ of_rows[:, -count:]) / values[-count:].sqrt()
+            return axes.flip(1).T.float().contiguous()
+    vectors: Tensor = torch.linalg.eigh(rows.T @ rows).eigenvectors
     return vectors[:, -count:].flip(1).T.float().contiguous()
+
+
+LOW_RANK = 1e-9  # of the largest eigenvalue: below it an axis is made of rounding errors
 
 
 @dataclass(frozen=True)

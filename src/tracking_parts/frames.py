@@ -1,9 +1,10 @@
-"""Frames as the tracker wants them: BGR, 8 bits, three channels; and square crops cut from them."""
+"""Frames as the tracker wants them: BGR, 8 bits, three channels; and crops cut from them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 import cv2
 import numpy as np
@@ -89,39 +90,48 @@ def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
     return checked
 
 
+class Reach(Enum):
+    """How far around the object a look goes."""
+
+    NARROW = "narrow"
+    USUAL = "usual"
+    WIDE = "wide"
+
+
 @dataclass(frozen=True)
 class Glance:
-    """A square of a frame, as the network is shown it."""
+    """A window of a frame, as the network is shown it."""
 
     frame: Frame
     window: CropWindow
     crop: Frame
+    reach: Reach = Reach.USUAL
 
     @classmethod
-    def at(cls, frame: Frame, window: CropWindow) -> Glance:
-        return cls(frame, window, cut_crop(frame, window))
+    def at(cls, frame: Frame, window: CropWindow, reach: Reach = Reach.USUAL) -> Glance:
+        return cls(frame, window, cut_crop(frame, window), reach)
 
 
 def cut_crop(frame: Frame, window: CropWindow) -> Frame:
-    """The window's square of the image, resized with antialiasing; border pixels are repeated outside the image.
+    """The window's part of the image, resized with antialiasing; border pixels are repeated outside the image.
 
     A window many times larger than the crop is cut from a frame shrunk by a whole factor, at most an eighth of a crop
     pixel off: cutting it whole would take gigabytes for a box as large as a 4K frame.
     """
-    factor = window.side // (4 * window.size)
+    factor = min(window.width // (4 * window.crop_width), window.height // (4 * window.crop_height))
     if factor > 1:
         return cut_crop(_shrunk(frame, factor), _shrunk_window(window, factor))
     height, width = frame.shape[:2]
-    right, bottom = window.left + window.side, window.top + window.side
+    right, bottom = window.left + window.width, window.top + window.height
     if window.left >= 0 and window.top >= 0 and right <= width and bottom <= height:
-        square = frame[window.top : bottom, window.left : right]
+        piece = frame[window.top : bottom, window.left : right]
     else:
         rows = np.clip(np.arange(window.top, bottom), 0, height - 1)
         columns = np.clip(np.arange(window.left, right), 0, width - 1)
-        square = frame[rows[:, None], columns[None, :]]
+        piece = frame[rows[:, None], columns[None, :]]
     # INTER_AREA averages whole source pixels when shrinking; when enlarging there is nothing to alias.
-    interpolation = cv2.INTER_AREA if window.side > window.size else cv2.INTER_LINEAR
-    crop = cv2.resize(square, (window.size, window.size), interpolation=interpolation)
+    interpolation = cv2.INTER_AREA if max(window.zoom) < 1 else cv2.INTER_LINEAR
+    crop = cv2.resize(piece, (window.crop_width, window.crop_height), interpolation=interpolation)
     return np.asarray(crop, dtype=np.uint8)
 
 
@@ -133,5 +143,7 @@ def _shrunk(frame: Frame, factor: int) -> Frame:
 
 
 def _shrunk_window(window: CropWindow, factor: int) -> CropWindow:
-    left, top, side = (round(value / factor) for value in (window.left, window.top, window.side))
-    return CropWindow(left, top, side, window.size, window.stride)
+    left, top, width, height = (
+        round(value / factor) for value in (window.left, window.top, window.width, window.height)
+    )
+    return replace(window, left=left, top=top, width=width, height=height)

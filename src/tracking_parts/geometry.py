@@ -10,7 +10,7 @@ Conventions, used everywhere in the core and converted only in ``io`` and ``inte
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,47 +89,52 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class CropWindow:
-    """A square of the image, resized to ``size`` pixels, and the feature map of stride ``stride`` on it.
+    """A rectangle of the image, resized to a crop, and the feature map of stride ``stride`` on it.
 
     The window is snapped to whole image pixels, so that cutting it needs no resampling, and the coordinate maps below
-    are exact: the object's centre is then known to a fraction of a cell although it need not lie on one.
+    are exact: the object's centre is then known to a fraction of a cell although it need not lie on one. Both axes are
+    enlarged alike, but for that snapping.
     """
 
     left: int
     top: int
-    side: int
-    size: int
+    width: int  # in image pixels
+    height: int
+    crop_width: int  # in crop pixels
+    crop_height: int
     stride: int
 
     @classmethod
-    def around(cls, centre_in_image: Point, side: float, size: int, stride: int) -> CropWindow:
-        """The window of about the given side with a point of the image nearest to the centre of its middle cell."""
-        whole_side = max(2, round(side))
-        middle_in_image = (size // stride // 2 + 0.5) * stride * whole_side / size
-        left = round(centre_in_image[0] - middle_in_image)
-        top = round(centre_in_image[1] - middle_in_image)
-        return cls(left, top, whole_side, size, stride)
+    def around(cls, centre_in_image: Point, extent: Point, crop_size: tuple[int, int], stride: int) -> CropWindow:
+        """The window of about the given width and height with a point nearest to the centre of its middle cell."""
+        width, height = (max(2, round(length)) for length in extent)
+        columns, rows = (length // stride for length in crop_size)
+        left = round(centre_in_image[0] - (columns // 2 + 0.5) * stride * width / crop_size[0])
+        top = round(centre_in_image[1] - (rows // 2 + 0.5) * stride * height / crop_size[1])
+        return cls(left, top, width, height, crop_size[0], crop_size[1], stride)
 
     @property
-    def crop_pixels_per_image_pixel(self) -> float:
-        return self.size / self.side
+    def zoom(self) -> Point:
+        """Crop pixels per image pixel, along x and y."""
+        return (self.crop_width / self.width, self.crop_height / self.height)
 
     @property
     def cells_per_image_pixel(self) -> float:
-        return self.size / self.side / self.stride
+        """Of both axes together: they differ by less than a pixel over the window."""
+        return math.sqrt(math.prod(self.zoom)) / self.stride
 
     @property
-    def cells(self) -> int:
-        """Rows, and columns, of the feature map."""
-        return self.size // self.stride
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the feature map."""
+        return (self.crop_height // self.stride, self.crop_width // self.stride)
 
     def crop_from_image(self, point: Point) -> Point:
-        zoom = self.crop_pixels_per_image_pixel
-        return ((point[0] - self.left) * zoom, (point[1] - self.top) * zoom)
+        zoom = self.zoom
+        return ((point[0] - self.left) * zoom[0], (point[1] - self.top) * zoom[1])
 
     def image_from_crop(self, point: Point) -> Point:
-        zoom = self.crop_pixels_per_image_pixel
-        return (point[0] / zoom + self.left, point[1] / zoom + self.top)
+        zoom = self.zoom
+        return (point[0] / zoom[0] + self.left, point[1] / zoom[1] + self.top)
 
     def map_from_crop(self, point: Point) -> Point:
         return (point[0] / self.stride - 0.5, point[1] / self.stride - 0.5)
@@ -143,17 +148,21 @@ class CropWindow:
     def image_from_map(self, point: Point) -> Point:
         return self.image_from_crop(self.crop_from_map(point))
 
+    def size_in_map(self, size_in_image: Point) -> Point:
+        """A width and height in cells."""
+        zoom = self.zoom
+        return (size_in_image[0] * zoom[0] / self.stride, size_in_image[1] * zoom[1] / self.stride)
+
     def box_in_crop(self, box: Box) -> Box:
-        zoom = self.crop_pixels_per_image_pixel
+        zoom = self.zoom
         left, top = self.crop_from_image((box.x, box.y))
-        return Box(left, top, box.w * zoom, box.h * zoom)
+        return Box(left, top, box.w * zoom[0], box.h * zoom[1])
 
     def box_in_map(self, box: Box) -> Box:
         """The box in cells: its edges are in map coordinates, so a box over cells 2..4 runs from 1.5 to 4.5."""
-        scale = self.cells_per_image_pixel
         left, top = self.map_from_image((box.x, box.y))
-        return Box(left, top, box.w * scale, box.h * scale)
+        return Box(left, top, *self.size_in_map((box.w, box.h)))
 
     def with_stride(self, stride: int) -> CropWindow:
         """The same window seen by a layer of another stride."""
-        return CropWindow(self.left, self.top, self.side, self.size, stride)
+        return replace(self, stride=stride)

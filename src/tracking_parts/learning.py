@@ -11,6 +11,7 @@ from tracking_parts.confidence import Evidence
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.pathway import Look, View
 from tracking_parts.filter_parts.patches import edge_density
+from tracking_parts.frames import Reach
 from tracking_parts.geometry import Box
 from tracking_parts.result import State
 from tracking_parts.roles import Role
@@ -58,7 +59,7 @@ class Learner:
         target.parts.observe(reading.agreed)
         highly_confident = self._judge(target, reading.evidence)
         target.frames_since_learning += 1
-        if reading.view.window.size < self._config.crop_size:  # a narrow look shows too little of the background
+        if reading.view.reach is Reach.NARROW:  # shows too little of the background
             return highly_confident, events
         self._keep_sample(target, reading, highly_confident, events)
         if target.frames_since_learning >= self._config.u:
@@ -70,7 +71,7 @@ class Learner:
     def may_learn(self, target: Target, reading: Reading) -> bool:
         """Not while unsure, nor from the wide view in which a lost object was found again."""
         sure = target.monitor.state is State.TRACKING or not self._config.freeze_when_unsure
-        return sure and reading.view.window.size <= self._config.crop_size
+        return sure and reading.view.reach is not Reach.WIDE
 
     def parts_agree(self, evidence: Evidence) -> bool:
         """Whether enough parts voted for the decision to be trusted about more than the centre."""
@@ -113,7 +114,7 @@ class Learner:
             events.append(f"added {count} {'candidates' if role is Role.CANDIDATE else 'voting parts'}")
 
     def _learn_parts(self, target: Target, view: View, box_in_map: Box, role: Role) -> int:
-        edges = edge_density(view.crop, view.window.cells)
+        edges = edge_density(view.crop, view.window.shape)
         return target.parts.learn(view.features, edges, box_in_map, role, np.array(target.shape.linear))
 
     def _update_convnet(self, target: Target, events: list[str]) -> None:

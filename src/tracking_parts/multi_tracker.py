@@ -94,10 +94,10 @@ class MultiTracker:
         return self._each(lambda name: self._trackers[name].follow(glances[name], maps[name]))
 
     def _look(self, glances: Mapping[Name, Glance]) -> dict[Name, Maps]:
-        """One batch per size of crop: those of lost objects are wider."""
-        names_by_size: dict[int, list[Name]] = {}
+        """One batch per size of crop."""
+        names_by_size: dict[tuple[int, ...], list[Name]] = {}
         for name, glance in glances.items():
-            names_by_size.setdefault(glance.window.size, []).append(name)
+            names_by_size.setdefault(glance.crop.shape, []).append(name)
         found: dict[Name, Maps] = {}
         for names in names_by_size.values():
             maps = self._pattern.extract([glances[name].crop for name in names])

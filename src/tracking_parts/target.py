@@ -12,6 +12,7 @@ from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUp
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import CropWindow, Point
+from tracking_parts.looking import Gaze
 from tracking_parts.voting import Loudness
 
 
@@ -28,16 +29,13 @@ class Target:
     rule: BestShare | WithinRadius
     updates: SequentialUpdates | BackgroundUpdates
     centre: Point = (0.0, 0.0)  # in the image
-    first_side: float = 0.0  # of the crop, in image pixels, at scale 1
     frame_index: int = 0
     convnet_votes: bool = False  # true after its first training
     loudness: Loudness = field(default_factory=Loudness)
     monitor: StateMonitor = field(default_factory=StateMonitor)
     frames_since_learning: int = 0
-    narrow_looks: int = 0  # in a row
-    steady: bool = False  # sure of itself, and hardly moving
+    gaze: Gaze = field(default_factory=Gaze)
 
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:
         """Width and height of the object, in cells of a window's map."""
-        width, height = self.shape.size
-        return (width * window.cells_per_image_pixel, height * window.cells_per_image_pixel)
+        return window.size_in_map(self.shape.size)

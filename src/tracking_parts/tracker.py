@@ -22,10 +22,11 @@ from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUp
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
-from tracking_parts.frames import Frame, Glance, as_bgr, as_box
-from tracking_parts.geometry import Box, CropWindow
+from tracking_parts.frames import Frame, Glance, Reach, as_bgr, as_box
+from tracking_parts.geometry import Box
 from tracking_parts.io.weights import load_weights
 from tracking_parts.learning import Learner
+from tracking_parts.looking import search_window
 from tracking_parts.result import Result, State
 from tracking_parts.step import Reading, Step, build_trace, first_reading
 from tracking_parts.target import Target
@@ -89,18 +90,19 @@ class Tracker:
     def aim(self, frame: ArrayLike) -> Glance:
         """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
         target = self._require_target()
-        return self._look(self._next_image(frame, target), target)
+        reach = target.gaze.next_reach(target.monitor.state is State.LOST, self.config)
+        return self._look(self._next_image(frame, target), target, reach)
 
     def follow(self, glance: Glance, maps: Maps) -> Result:
         """:meth:`update` from the network's maps of what :meth:`aim` gave, whoever computed them."""
         target = self._require_target()
         target.frame_index += 1
         reading, certainty = self._read(self._view(glance, target, maps), target)
-        if self._looked_too_narrowly(target, reading, certainty):
-            glance = self._look(glance.frame, target, narrow=False)
+        if glance.reach is Reach.NARROW and not self._is_steady(target, reading, certainty, 2.0):
+            glance = self._look(glance.frame, target, Reach.USUAL)  # once more: what is not clear may lie outside
             reading, certainty = self._read(self._view(glance, target, self._extract([glance.crop])), target)
         target.monitor = target.monitor.after(certainty, self.config)
-        self._plan_look(target, reading, certainty)
+        target.gaze = target.gaze.after(glance.reach, self._is_steady(target, reading, certainty))
         self._move(target, reading, certainty)
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
@@ -114,16 +116,11 @@ class Tracker:
         reading = self._decide(view, filter_map, convnet_map, target)  # P_t
         return reading, confidence(reading.evidence, self.config)
 
-    def _looked_too_narrowly(self, target: Target, reading: Reading, certainty: float) -> bool:
-        """What a narrow look does not show clearly is worth a second, wide one in the same frame."""
-        narrow = reading.view.window.size < self.config.crop_size
-        return narrow and not self._is_steady(target, reading, certainty, 2 * self.config.narrow_motion)
-
-    def _is_steady(self, target: Target, reading: Reading, certainty: float, motion: float) -> bool:
-        x, y = reading.view.window.image_from_map(reading.decision.centre)
-        moved = math.hypot(x - target.centre[0], y - target.centre[1])
-        width, height = target.shape.size
-        return certainty >= self.config.narrow_above and moved <= motion * math.sqrt(width * height)
+    def _is_steady(self, target: Target, reading: Reading, certainty: float, tolerance: float = 1.0) -> bool:
+        """Sure of itself, its parts too, and hardly moving."""
+        moved = math.dist(reading.view.window.image_from_map(reading.decision.centre), target.centre)
+        limit = tolerance * self.config.narrow_motion * math.sqrt(math.prod(target.shape.size))
+        return certainty >= self.config.narrow_above and self._learner.parts_agree(reading.evidence) and moved <= limit
 
     @property
     def extract(self) -> FeatureExtractor:
@@ -201,15 +198,15 @@ class Tracker:
     def _start(self, image: Frame, box: Box) -> tuple[Target, View]:
         """What is known before anything is learned: the place, the channels worth keeping, and the first view."""
         config = self.config
-        side = max(config.search_factor * math.sqrt(box.area), config.search_min_reach * max(box.w, box.h))
-        glance = Glance.at(image, CropWindow.around(box.centre, side, config.crop_size, self._stride))
+        window = search_window(box.centre, (box.w, box.h), 1.0, Reach.USUAL, config, self._stride)
+        glance = Glance.at(image, window)
         first_maps = self._extract([glance.crop])
         projections = {
             "parts": Projection.fit(first_maps[config.tap], config.channels, config.cell_damping),
             "convnet": Projection.fit(first_maps[self._convnet_tap], config.convnet_channels, config.cell_damping),
         }
         target = self._empty_target(image.shape, Shape(box.w, box.h), projections)
-        target.centre, target.first_side = box.centre, side
+        target.centre = box.centre
         return target, self._view(glance, target, first_maps)
 
     def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projections: dict[str, Projection]) -> Target:
@@ -244,37 +241,17 @@ class Tracker:
             )
         return image
 
-    def _plan_look(self, target: Target, reading: Reading, certainty: float) -> None:
-        """Whether the next look may be narrow: not too often in a row, and not when there is something to learn."""
-        if reading.view.window.size < self.config.crop_size:
-            target.narrow_looks += 1
-        else:
-            target.narrow_looks = 0
-        target.steady = (
-            self._is_steady(target, reading, certainty, self.config.narrow_motion)
-            and target.narrow_looks < self.config.wide_every - 1
-            and target.frames_since_learning < self.config.u - 2
-            and 1.5 * max(target.object_in_map(reading.view.window)) < self._narrow_size // self._stride
-        )
-
-    @property
-    def _narrow_size(self) -> int:
-        return round(self.config.crop_size * self.config.narrow_search / 8) * 8
-
-    def _look(self, image: Frame, target: Target, narrow: bool = True) -> Glance:
-        """Crop around the last centre, wider while lost, narrower while the object is steady."""
-        widen = self.config.lost_search if target.monitor.state is State.LOST else 1.0
-        if narrow and target.steady:
-            widen = self.config.narrow_search
-        size = round(self.config.crop_size * widen / 8) * 8  # the object keeps its size in cells
-        side = target.first_side * target.shape.scale * size / self.config.crop_size
-        return Glance.at(image, CropWindow.around(target.centre, side, size, self._stride))
+    def _look(self, image: Frame, target: Target, reach: Reach) -> Glance:
+        """Crop around the last centre."""
+        first_size = (target.shape.first_width, target.shape.first_height)
+        window = search_window(target.centre, first_size, target.shape.scale, reach, self.config, self._stride)
+        return Glance.at(image, window, reach)
 
     def _view(self, glance: Glance, target: Target, maps: Maps) -> View:
         """The channels worth keeping of the maps of one crop, [1, c, h, w]."""
         features = target.projections["parts"](maps[self.config.tap])[0]
         convnet_features = target.projections["convnet"](maps[self._convnet_tap])[0]
-        return View(glance.frame, glance.window, glance.crop, features, convnet_features)
+        return View(glance.frame, glance.window, glance.crop, features, convnet_features, glance.reach)
 
     def _views(self, view: View, target: Target, crops: Sequence[Frame]) -> list[View]:
         """Other crops in the window of a view, all in one batch."""

@@ -28,12 +28,13 @@ from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
 from tracking_parts.filter_parts.learning import DualForm
 from tracking_parts.filter_parts.references import DualParts
 from tracking_parts.io.files import atomic_path
+from tracking_parts.looking import Gaze
 from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 2"
-_PLAIN = ("first_side", "frame_index", "convnet_votes", "frames_since_learning", "narrow_looks", "steady")
+FORMAT = "tracking-parts state 3"
+_PLAIN = ("frame_index", "convnet_votes", "frames_since_learning")
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "shape": pack_shape(target.shape),
         "loudness": [target.loudness.filters, target.loudness.convnet],
         "monitor": [target.monitor.state.value, target.monitor.missing_for],
+        "gaze": [target.gaze.steady, target.gaze.narrow_looks],
         "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
         "next_id": target.parts.next_id,
@@ -114,6 +116,7 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     target.centre = (float(values["centre"][0]), float(values["centre"][1]))
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
     target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
+    target.gaze = Gaze(bool(values["gaze"][0]), int(values["gaze"][1]))
     target.parts.restore(
         _unpack_banks(values["banks"], tensors, device),
         int(values["next_id"]),

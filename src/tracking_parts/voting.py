@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -142,13 +143,20 @@ def _shift_one(votes: Tensor, axis: int, step: int) -> Tensor:
 
 
 def smooth(votes: Tensor, sigma: float) -> Tensor:
-    """Light Gaussian smoothing of one map [h, w]; ``sigma`` in cells, 0 is none."""
+    """Light Gaussian smoothing of one map [h, w]; ``sigma`` in cells, 0 is none. Outside the map is nothing."""
     if sigma <= 0:
         return votes
+    rows, columns = (_gaussian_band(length, sigma, votes.device) for length in votes.shape)
+    return rows @ votes @ columns  # symmetric: no transpose
+
+
+@lru_cache(maxsize=64)
+def _gaussian_band(length: int, sigma: float, device: torch.device) -> Tensor:
+    """Smoothing along one axis as a matrix: [length, length]."""
     reach = max(1, math.ceil(2.5 * sigma))
-    offsets = torch.arange(-reach, reach + 1, dtype=votes.dtype, device=votes.device)
+    offsets = torch.arange(-reach, reach + 1)
     kernel = torch.exp(-0.5 * (offsets / sigma) ** 2)
-    kernel = kernel / kernel.sum()
-    padded = votes[None, None]
-    padded = torch.nn.functional.conv2d(padded, kernel.view(1, 1, -1, 1), padding=(reach, 0))
-    return torch.nn.functional.conv2d(padded, kernel.view(1, 1, 1, -1), padding=(0, reach))[0, 0]
+    apart = torch.arange(length)[:, None] - torch.arange(length) + reach
+    inside = (apart >= 0) & (apart < len(kernel))
+    band = torch.where(inside, (kernel / kernel.sum())[apart.clamp(0, len(kernel) - 1)], 0.0)
+    return band.to(device)

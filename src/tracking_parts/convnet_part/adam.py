@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -109,18 +110,21 @@ class EndToEnd(_AdamPathway):
 
     def sample(self, view: View, centre: Point, object_in_map: tuple[float, float], frame_index: int) -> TrainingFrame:
         """Keeps a wider crop than the network sees, so that it can be shifted later."""
-        zoom = view.window.crop_pixels_per_image_pixel
-        shift = (
-            self._config.max_shift * (object_in_map[0] * object_in_map[1]) ** 0.5 * view.window.stride
-        )  # crop pixels
-        margin = max(self._stride, round(shift / self._stride) * self._stride)
-        extra = round(margin / zoom)
-        side = view.window.side + 2 * extra
-        size = round(side * zoom / self._stride) * self._stride
-        wide = CropWindow(view.window.left - extra, view.window.top - extra, side, size, self._stride)
+        window, object_size = view.window, view.convnet_size(object_in_map)
+        margin = self._room(object_size)
+        extra_x, extra_y = (round(margin / zoom) for zoom in window.zoom)
+        wide = CropWindow(
+            left=window.left - extra_x,
+            top=window.top - extra_y,
+            width=window.width + 2 * extra_x,
+            height=window.height + 2 * extra_y,
+            crop_width=window.crop_width + 2 * margin,
+            crop_height=window.crop_height + 2 * margin,
+            stride=self._stride,
+        )
         centre_in_wide = wide.map_from_image(view.window.image_from_map(centre))
         picture = cut_crop(view.frame, wide)
-        return TrainingFrame(frame_index, centre_in_wide, view.convnet_size(object_in_map), picture, None)
+        return TrainingFrame(frame_index, centre_in_wide, object_size, picture, None)
 
     def variants(
         self, view: View, centre: Point, object_in_map: tuple[float, float], look: Look
@@ -133,14 +137,18 @@ class EndToEnd(_AdamPathway):
 
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.picture is not None
-        size = self._config.crop_size
-        room = (frame.picture.shape[0] - size) // 2
+        room = self._room(frame.object_in_map)
         top, left = self._random_shift(room)
-        crop = frame.picture[top : top + size, left : left + size]
-        cells = size // self._stride
+        height, width = (side - 2 * room for side in frame.picture.shape[:2])
+        crop = frame.picture[top : top + height, left : left + width]
         centre = (frame.centre_in_map[0] - left / self._stride, frame.centre_in_map[1] - top / self._stride)
-        stamp = self._stamp(frame, (cells, cells), centre)
+        stamp = self._stamp(frame, (height // self._stride, width // self._stride), centre)
         return rgb_batch([crop], torch.device("cpu")), stamp[None]
+
+    def _room(self, object_in_map: tuple[float, float]) -> int:
+        """The largest shift, in crop pixels: whole cells."""
+        cells = self._config.max_shift * math.sqrt(math.prod(object_in_map))
+        return max(1, round(cells)) * self._stride
 
 
 class FrozenTrunk(OnFrozenFeatures, _AdamPathway):
@@ -150,6 +158,7 @@ class FrozenTrunk(OnFrozenFeatures, _AdamPathway):
         with _seeded(seed):
             head = CentreHead(channels)
         super().__init__(config, head, device, seed)
+        self._stride = vgg_layer(config.convnet_tap).stride
 
     def clone(self) -> FrozenTrunk:
         return copy.deepcopy(self)
@@ -161,15 +170,15 @@ class FrozenTrunk(OnFrozenFeatures, _AdamPathway):
 
     def _shifted_pair(self, frame: TrainingFrame) -> Pair:
         assert frame.features is not None
-        cells = frame.features.shape[-1]
-        # The object is about cells / search_factor wide in every frame, so all slices have one size.
-        room = round(self._config.max_shift * cells / self._config.search_factor)
-        room = min(max(room, 1), cells // 4)
+        rows, columns = frame.features.shape[1:]
+        # The object has about this size in every frame, so all slices have one size.
+        object_cells = self._config.crop_size / self._config.search_factor / self._stride
+        room = min(max(round(self._config.max_shift * object_cells), 1), min(rows, columns) // 4)
         top, left = self._random_shift(room)
-        kept = cells - 2 * room
-        features = frame.features[:, top : top + kept, left : left + kept].clone()
+        kept = (rows - 2 * room, columns - 2 * room)
+        features = frame.features[:, top : top + kept[0], left : left + kept[1]].clone()
         centre = (frame.centre_in_map[0] - left, frame.centre_in_map[1] - top)
-        return features[None], self._stamp(frame, (kept, kept), centre)[None]
+        return features[None], self._stamp(frame, kept, centre)[None]
 
 
 @contextmanager

@@ -8,9 +8,11 @@ replace hundreds of Adam's, and a filter that slides over the map has seen every
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,8 +37,10 @@ def sliding_scores(maps: Tensor, weights: Tensor) -> Tensor:
 def scores_adjoint(maps: Tensor, residuals: Tensor, size: tuple[int, int]) -> Tensor:
     """The transpose of :func:`sliding_scores` in the weights: residuals [j, h, w] → [c, r, s]."""
     rows, columns = size
-    count, channels = maps.shape[:2]
-    planes = torch.nn.functional.unfold(residuals[:, None], size, padding=(rows // 2, columns // 2))  # [j, r·s, h·w]
+    count, channels, height, width = maps.shape
+    padded = torch.nn.functional.pad(residuals, (columns // 2, columns // 2, rows // 2, rows // 2))
+    shifted = padded.unfold(1, height, 1).unfold(2, width, 1)  # [j, r, s, h, w]: a view, copied below
+    planes = shifted.reshape(count, rows * columns, height * width)
     product = torch.bmm(maps.reshape(count, channels, -1), planes.transpose(1, 2)).sum(dim=0)  # [c, r·s]
     return product.view(channels, rows, columns).flip(1, 2)
 
@@ -134,7 +138,7 @@ class LinearPathway(OnFrozenFeatures, Trainable):
         """Solve again from where the filters stand: a piece is one step of conjugate gradient on each of them."""
         lesson = self._lesson(first, recent)
         if not self._filters:
-            sizes = [filter_size(first[0].object_in_map, one, lesson.maps.shape[-1]) for one in self._config.supports]
+            sizes = [filter_size(first[0].object_in_map, one, lesson.maps.shape[2:]) for one in self._config.supports]
             self._filters = [torch.zeros(self._channels, *size, device=lesson.maps.device) for size in sizes]
         rounds = 2 if is_first else 1  # the set of ignored cells settles in two rounds
         steps = max(1, (self._config.first_steps if is_first else self._config.update_steps) // rounds)
@@ -150,17 +154,10 @@ class LinearPathway(OnFrozenFeatures, Trainable):
     def _lesson(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> _Lesson:
         frames = [*first, *recent]
         maps = torch.stack([frame.features for frame in frames if frame.features is not None])
-        targets = torch.stack([self._target(frame, maps.shape[-1]) for frame in frames]).to(maps.device)
+        targets = drawn_targets(frames, maps.shape[2:], self._config.target_sigma).to(maps.device)
         shares = frame_weights(len(first), len(recent), self._config.memory_rate, self._config.first_weight)
         ridge = self._config.head_ridge * maps.square().sum(dim=1).mean()
         return _Lesson(maps, targets, shares.to(maps.device)[:, None, None], ridge)
-
-    def _target(self, frame: TrainingFrame, cells: int) -> Tensor:
-        """A Gaussian around the centre: the circle stamp with a soft edge, so that its peak has a place."""
-        sigma = self._config.target_sigma * (frame.object_in_map[0] * frame.object_in_map[1]) ** 0.5
-        index = torch.arange(cells, dtype=torch.float32)
-        squared = (index[:, None] - frame.centre_in_map[1]) ** 2 + (index[None, :] - frame.centre_in_map[0]) ** 2
-        return torch.exp(-0.5 * squared / max(sigma, 0.5) ** 2)
 
     def clone(self) -> LinearPathway:
         return copy.copy(self)._with_filters(list(self._filters))
@@ -176,11 +173,25 @@ class LinearPathway(OnFrozenFeatures, Trainable):
         self._filters = [tensors[f"filter.{index}"].to(self._device) for index in range(len(tensors))]
 
 
-def filter_size(object_in_map: tuple[float, float], support: float, cells: int) -> tuple[int, int]:
+def drawn_targets(frames: Sequence[TrainingFrame], shape: Sequence[int], sigma: float) -> Tensor:
+    """A Gaussian around each frame's centre: the circle stamp with a soft edge, so that its peak has a place.
+
+    ``sigma`` is its width in object sizes; [j, h, w].
+    """
+    centres = np.array([frame.centre_in_map for frame in frames])  # [j, 2] (x, y)
+    widths = np.maximum(sigma * np.sqrt([math.prod(frame.object_in_map) for frame in frames]), 0.5)[:, None]
+    rows = np.exp(-0.5 * ((np.arange(shape[0]) - centres[:, 1:]) / widths) ** 2)
+    columns = np.exp(-0.5 * ((np.arange(shape[1]) - centres[:, :1]) / widths) ** 2)
+    return torch.from_numpy((rows[:, :, None] * columns[:, None, :]).astype(np.float32))
+
+
+def filter_size(object_in_map: tuple[float, float], support: float, shape: Sequence[int]) -> tuple[int, int]:
     """Rows and columns of a filter that spans ``support`` times the object: odd, at least 3, at most the map."""
     width, height = object_in_map
-    largest = cells - 1 if cells % 2 == 0 else cells
-    rows, columns = (min(max(3, 2 * round((support * side - 1) / 2) + 1), largest) for side in (height, width))
+    rows, columns = (
+        min(max(3, 2 * round((support * side - 1) / 2) + 1), cells - 1 + cells % 2)
+        for side, cells in zip((height, width), shape, strict=True)
+    )
     return rows, columns
 
 

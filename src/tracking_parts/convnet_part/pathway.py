@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
-from tracking_parts.frames import Frame
+from tracking_parts.frames import Frame, Reach
 from tracking_parts.geometry import CropWindow, Point
 
 
@@ -24,11 +24,12 @@ class View:
     crop: Frame
     features: Tensor  # [c, h, w] of the parts' layer; its cells are the unit of all maps
     convnet_features: Tensor  # [c', h', w'] of the ConvNetPart's layer, which may be coarser
+    reach: Reach = Reach.USUAL
 
     @property
     def convnet_window(self) -> CropWindow:
         """The same window in cells of the ConvNetPart's layer."""
-        return self.window.with_stride(self.window.size // self.convnet_features.shape[-1])
+        return self.window.with_stride(self.window.crop_width // self.convnet_features.shape[-1])
 
     def convnet_point(self, point_in_map: Point) -> Point:
         """A point of the shared map in cells of the ConvNetPart's layer."""

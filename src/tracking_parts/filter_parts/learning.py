@@ -76,20 +76,20 @@ def learn_parts(
     A size of which no patch could be selected, because smaller ones have taken all grid points and cover the box, is
     not learned at all.
     """
-    cells = features.shape[-1]
+    map_size = (features.shape[1], features.shape[2])
     classifiers: list[Classifiers] = []
     selected: list[NDArray[np.bool_]] = []
-    for size in part_sizes_in_cells(config.part_sizes, box_in_map, cells):
-        positives = positive_tops(box_in_map, size, config.grid_stride, cells, config.min_inside)
+    for size in part_sizes_in_cells(config.part_sizes, box_in_map, map_size):
+        positives = positive_tops(box_in_map, size, config.grid_stride, map_size, config.min_inside)
         taken = _taken_points(classifiers, selected)
         if (
             taken.issuperset(_grid_points(positives, size))
-            and not _bare(classifiers, selected, box_in_map, cells).any()
+            and not _bare(classifiers, selected, box_in_map, map_size).any()
         ):
             continue
         classifiers.append(learn_classifiers(features, edges, box_in_map, size, config))
         selected = select_discriminative(classifiers, config.t_d)
-    selected = cover_box(classifiers, selected, box_in_map, cells)
+    selected = cover_box(classifiers, selected, box_in_map, map_size)
     return [
         _form_filters(features, learned, _strongest(learned, chosen, config))
         for learned, chosen in zip(classifiers, selected, strict=True)
@@ -101,7 +101,9 @@ def learn_classifiers(
     features: Tensor, edges: NDArray[np.float32], box_in_map: Box, size: Size, config: TrackerConfig
 ) -> Classifiers:
     """``C = Dᵀ (D Dᵀ + λ I)⁻¹`` over the positives and hard negatives of one size, in the dual."""
-    positives = positive_tops(box_in_map, size, config.grid_stride, features.shape[-1], config.min_inside)
+    positives = positive_tops(
+        box_in_map, size, config.grid_stride, (features.shape[1], features.shape[2]), config.min_inside
+    )
     negatives = negative_tops(box_in_map, size, config.negative_stride, edges, config.n_negatives, MAX_NEGATIVE_INSIDE)
     patches = np.concatenate([positives, negatives])
     gram = gram_matrix(features, patches, size)
@@ -130,14 +132,14 @@ def select_discriminative(classifiers: list[Classifiers], t_d: float) -> list[ND
 
 
 def cover_box(
-    classifiers: list[Classifiers], selected: list[NDArray[np.bool_]], box_in_map: Box, cells: int
+    classifiers: list[Classifiers], selected: list[NDArray[np.bool_]], box_in_map: Box, map_size: Size
 ) -> list[NDArray[np.bool_]]:
     """Add the most discriminative patches that cover what the selected ones leave bare, until the box is covered."""
     selected = [chosen.copy() for chosen in selected]
-    bare = _bare(classifiers, selected, box_in_map, cells)
+    bare = _bare(classifiers, selected, box_in_map, map_size)
     if not bare.any():
         return selected
-    covers = [covered_cells(learned.positives, learned.size, cells) for learned in classifiers]
+    covers = [covered_cells(learned.positives, learned.size, map_size) for learned in classifiers]
     while bare.any():
         best: tuple[float, int, int] | None = None
         for which, (learned, cover) in enumerate(zip(classifiers, covers, strict=True)):
@@ -166,21 +168,21 @@ def _taken_points(classifiers: list[Classifiers], selected: list[NDArray[np.bool
 
 
 def _bare(
-    classifiers: list[Classifiers], selected: list[NDArray[np.bool_]], box_in_map: Box, cells: int
+    classifiers: list[Classifiers], selected: list[NDArray[np.bool_]], box_in_map: Box, map_size: Size
 ) -> NDArray[np.bool_]:
-    """Cells of the box that no selected patch covers: [cells, cells]."""
-    bare = _box_cells(box_in_map, cells)
+    """Cells of the box that no selected patch covers, of the whole map."""
+    bare = _box_cells(box_in_map, map_size)
     for learned, chosen in zip(classifiers, selected, strict=True):
-        bare &= ~covered_cells(learned.positives[chosen], learned.size, cells).any(axis=0)
+        bare &= ~covered_cells(learned.positives[chosen], learned.size, map_size).any(axis=0)
     return bare
 
 
-def _box_cells(box_in_map: Box, cells: int) -> NDArray[np.bool_]:
+def _box_cells(box_in_map: Box, map_size: Size) -> NDArray[np.bool_]:
     """Cells whose centre lies in the box."""
-    index = np.arange(cells)
-    rows = (index >= box_in_map.y) & (index <= box_in_map.y + box_in_map.h)
-    columns = (index >= box_in_map.x) & (index <= box_in_map.x + box_in_map.w)
-    return np.asarray(rows[:, None] & columns[None, :])
+    rows, columns = (np.arange(length) for length in map_size)
+    in_rows = (rows >= box_in_map.y) & (rows <= box_in_map.y + box_in_map.h)
+    in_columns = (columns >= box_in_map.x) & (columns <= box_in_map.x + box_in_map.w)
+    return np.asarray(in_rows[:, None] & in_columns[None, :])
 
 
 def _strongest(learned: Classifiers, chosen: NDArray[np.bool_], config: TrackerConfig) -> NDArray[np.int64]:

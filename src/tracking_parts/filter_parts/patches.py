@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from tracking_parts.frames import Frame
 from tracking_parts.geometry import Box
 
-Size = tuple[int, int]  # rows, columns
+Size = tuple[int, int]  # rows, columns; also of a whole map
 Tops = NDArray[np.int64]  # [n, 2] row and column of the top-left cell
 
 
-def part_sizes_in_cells(sizes: tuple[int, ...], box_in_map: Box, cells: int) -> tuple[Size, ...]:
+def part_sizes_in_cells(sizes: tuple[int, ...], box_in_map: Box, map_size: Size) -> tuple[Size, ...]:
     """Sizes of the parts, smallest first; 0 stands for the size of the box. Sizes that coincide are given once."""
-    largest = cells - 2  # leaves the patch room to move
-    box_size = (_between(round(box_in_map.h), 1, largest), _between(round(box_in_map.w), 1, largest))
-    wanted = [box_size if size == 0 else (min(size, largest), min(size, largest)) for size in sizes]
+    high, wide = (length - 2 for length in map_size)  # leaves the patch room to move
+    box_size = (_between(round(box_in_map.h), 1, high), _between(round(box_in_map.w), 1, wide))
+    wanted = [box_size if size == 0 else (min(size, high), min(size, wide)) for size in sizes]
     return tuple(sorted(set(wanted), key=lambda size: size[0] * size[1]))
 
 
-def positive_tops(box_in_map: Box, size: Size, stride: int, cells: int, min_inside: float) -> Tops:
+def positive_tops(box_in_map: Box, size: Size, stride: int, map_size: Size, min_inside: float) -> Tops:
     """Patches centred on the grid points of the box (as nearly as whole cells allow) that lie inside it at least by
     ``min_inside``.
 
@@ -40,11 +40,11 @@ def positive_tops(box_in_map: Box, size: Size, stride: int, cells: int, min_insi
     grid_rows = middle_row + stride * np.arange(-reach_rows, reach_rows + 1)
     grid_columns = middle_column + stride * np.arange(-reach_columns, reach_columns + 1)
     tops: Tops = np.stack(np.meshgrid(grid_rows, grid_columns, indexing="ij"), axis=-1).reshape(-1, 2)
-    tops = tops[_fits(tops, size, cells)]
+    tops = tops[_fits(tops, size, map_size)]
     inside = tops[inside_fraction(tops, size, box_in_map) >= min_inside]
     if len(inside):
         return inside.astype(np.int64)
-    central = (_between(middle_row, 0, cells - rows), _between(middle_column, 0, cells - columns))
+    central = (_between(middle_row, 0, map_size[0] - rows), _between(middle_column, 0, map_size[1] - columns))
     return np.array([central], dtype=np.int64)
 
 
@@ -52,9 +52,8 @@ def negative_tops(
     box_in_map: Box, size: Size, stride: int, edges: NDArray[np.float32], count: int, max_inside: float
 ) -> Tops:
     """The ``count`` patches of highest edge density among those that hardly touch the box (hard negatives)."""
-    cells = edges.shape[0]
-    rows, columns = size
-    grid = np.meshgrid(np.arange(0, cells - rows + 1, stride), np.arange(0, cells - columns + 1, stride), indexing="ij")
+    last = [length - part for length, part in zip(edges.shape, size, strict=True)]
+    grid = np.meshgrid(np.arange(0, last[0] + 1, stride), np.arange(0, last[1] + 1, stride), indexing="ij")
     tops: Tops = np.stack(grid, axis=-1).reshape(-1, 2)
     tops = tops[inside_fraction(tops, size, box_in_map) <= max_inside]
     density = _window_sums(edges, size)[tops[:, 0], tops[:, 1]]
@@ -62,13 +61,13 @@ def negative_tops(
     return tops[densest].astype(np.int64)
 
 
-def edge_density(crop: Frame, cells: int) -> NDArray[np.float32]:
-    """Mean gradient magnitude of the crop in each cell: [cells, cells]."""
+def edge_density(crop: Frame, map_size: Size) -> NDArray[np.float32]:
+    """Mean gradient magnitude of the crop in each cell of the map."""
     grey = cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY).astype(np.float32)
     gradient_x = cv2.Sobel(grey, cv2.CV_32F, 1, 0, ksize=3)
     gradient_y = cv2.Sobel(grey, cv2.CV_32F, 0, 1, ksize=3)
     magnitude = cv2.magnitude(gradient_x, gradient_y)
-    return np.asarray(cv2.resize(magnitude, (cells, cells), interpolation=cv2.INTER_AREA), dtype=np.float32)
+    return np.asarray(cv2.resize(magnitude, map_size[::-1], interpolation=cv2.INTER_AREA), dtype=np.float32)
 
 
 def inside_fraction(tops: NDArray[np.int64], size: Size, box_in_map: Box) -> NDArray[np.float64]:
@@ -81,16 +80,16 @@ def inside_fraction(tops: NDArray[np.int64], size: Size, box_in_map: Box) -> NDA
     return np.asarray(np.clip(high, 0, None) * np.clip(wide, 0, None) / (rows * columns))
 
 
-def covered_cells(tops: NDArray[np.int64], size: Size, cells: int) -> NDArray[np.bool_]:
-    """Which cells each patch covers: [n, cells, cells]."""
-    index = np.arange(cells)
-    in_rows = (index >= tops[:, :1]) & (index < tops[:, :1] + size[0])
-    in_columns = (index >= tops[:, 1:]) & (index < tops[:, 1:] + size[1])
+def covered_cells(tops: NDArray[np.int64], size: Size, map_size: Size) -> NDArray[np.bool_]:
+    """Which cells each patch covers: [n, *map_size]."""
+    rows, columns = (np.arange(length) for length in map_size)
+    in_rows = (rows >= tops[:, :1]) & (rows < tops[:, :1] + size[0])
+    in_columns = (columns >= tops[:, 1:]) & (columns < tops[:, 1:] + size[1])
     return in_rows[:, :, None] & in_columns[:, None, :]
 
 
-def _fits(tops: NDArray[np.int64], size: Size, cells: int) -> NDArray[np.bool_]:
-    return (tops >= 0).all(axis=1) & (tops[:, 0] + size[0] <= cells) & (tops[:, 1] + size[1] <= cells)
+def _fits(tops: NDArray[np.int64], size: Size, map_size: Size) -> NDArray[np.bool_]:
+    return np.asarray((tops >= 0).all(axis=1) & (tops + np.array(size) <= np.array(map_size)).all(axis=1))
 
 
 def _window_sums(values: NDArray[np.float32], size: Size) -> NDArray[np.float64]:

@@ -138,8 +138,9 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
     if len({len(getattr(parts, name)) for name in _PART_FIELDS}) != 1:
         raise ValueError("its part arrays differ in length")
     window = CropWindow(**{name: int(value) for name, value in zip(_WINDOW_FIELDS, arrays["window"], strict=True)})
-    if arrays["crop"].shape != (window.size, window.size, 3):
-        raise ValueError(f"its crop has shape {arrays['crop'].shape} in a window of {window.size} pixels")
+    if arrays["crop"].shape != (window.crop_height, window.crop_width, 3):
+        size = f"{window.crop_width}x{window.crop_height}"
+        raise ValueError(f"its crop has shape {arrays['crop'].shape} in a window of {size} pixels")
     return FrameTrace(
         frame_index=int(arrays["frame_index"]),
         result=_result_from_arrays(arrays),

@@ -117,13 +117,13 @@ def _fact(canvas: Image, label: str, value: str, left: float, top: float) -> flo
 def _draw_crop(canvas: Image, trace: FrameTrace) -> None:
     _text(canvas, "what the network saw, and where the parts found themselves", _MARGIN, _HEADER + 9, 13)
     panel = _enlarged(trace.crop, _CROP_SIDE * _SCALE)
-    zoom = panel.shape[0] / trace.window.size
+    zoom = panel.shape[0] / trace.window.crop_height
     _draw_parts(panel, trace, zoom)
     corners = [_times(trace.window.crop_from_image(corner), zoom) for corner in trace.result.polygon]
     put_polygon(panel, corners, STATE_COLOURS[trace.result.state], 3 * _SCALE)
     for (shape, _, colour), point in reversed(_peaks_in_map(trace)):
         put_peak(panel, shape, _times(trace.window.crop_from_map(point), zoom), 10 * _SCALE, colour)
-    _paste(canvas, panel, _MARGIN, _HEADER + _CAPTION)
+    _paste(canvas, panel, _MARGIN, _HEADER + _CAPTION, _CROP_SIDE)
 
 
 def _draw_parts(panel: Image, trace: FrameTrace, zoom: float) -> None:
@@ -171,15 +171,15 @@ def _draw_map(
     if votes.any():
         _text(canvas, f"peak {float(_finite(votes).max()):.3g}", end + 16, top + 11, 11, MUTED)
         panel = _heat_over(np.asarray(grey, dtype=np.uint8), votes)
-        zoom = side / trace.window.size
+        zoom = grey.shape[0] / trace.window.crop_height
         for (shape, _, colour), point in reversed(peaks):
             put_peak(panel, shape, _times(trace.window.crop_from_map(point), zoom), 8 * _SCALE, colour)
     else:
         panel = (grey // 3).astype(np.uint8)
         words = "did not vote in this frame"
         width, height = text_size(words, 13 * _SCALE)
-        put_text(panel, words, ((side - width) / 2, (side - height) / 2), 13 * _SCALE, MUTED)
-    _paste(canvas, panel, left, top + _CAPTION)
+        put_text(panel, words, ((panel.shape[1] - width) / 2, (panel.shape[0] - height) / 2), 13 * _SCALE, MUTED)
+    _paste(canvas, panel, left, top + _CAPTION, _MAP_SIDE)
 
 
 def _finite(votes: FloatMap) -> FloatMap:
@@ -188,10 +188,9 @@ def _finite(votes: FloatMap) -> FloatMap:
 
 def _heat_over(grey: Image, votes: FloatMap) -> Image:
     """Viridis over a grey picture: the stronger the votes, the less of the picture shines through."""
-    side = grey.shape[0]
     finite = _finite(votes)
     strength = np.clip(finite, 0, None) / max(float(finite.max()), 1e-12)
-    large = np.clip(cv2.resize(strength, (side, side), interpolation=cv2.INTER_LINEAR), 0, 1)
+    large = np.clip(cv2.resize(strength, grey.shape[1::-1], interpolation=cv2.INTER_LINEAR), 0, 1)
     colours = cv2.applyColorMap(np.round(large * 255).astype(np.uint8), cv2.COLORMAP_VIRIDIS)
     opacity = (0.45 + 0.4 * large)[:, :, None]
     return np.round(grey * (1 - opacity) + colours * opacity).astype(np.uint8)
@@ -243,10 +242,16 @@ def _times(point: Point, zoom: float) -> Point:
 
 
 def _enlarged(crop: Image, side: int) -> Image:
-    method = cv2.INTER_CUBIC if crop.shape[0] < side else cv2.INTER_AREA
-    return np.asarray(cv2.resize(crop, (side, side), interpolation=method), dtype=np.uint8)
+    """The crop, its longer side as long as given."""
+    zoom = side / max(crop.shape[:2])
+    size = (round(crop.shape[1] * zoom), round(crop.shape[0] * zoom))
+    method = cv2.INTER_CUBIC if zoom > 1 else cv2.INTER_AREA
+    return np.asarray(cv2.resize(crop, size, interpolation=method), dtype=np.uint8)
 
 
-def _paste(canvas: Image, panel: Image, left: float, top: float) -> None:
-    x, y = round(left * _SCALE), round(top * _SCALE)
+def _paste(canvas: Image, panel: Image, left: float, top: float, side: float) -> None:
+    """Into the middle of a square."""
+    _rectangle(canvas, left, top, side, side, PANEL)
+    x = round(left * _SCALE) + (round(side * _SCALE) - panel.shape[1]) // 2
+    y = round(top * _SCALE) + (round(side * _SCALE) - panel.shape[0]) // 2
     canvas[y : y + panel.shape[0], x : x + panel.shape[1]] = panel
