@@ -1,4 +1,4 @@
-"""The fast identities against their definitions: one composite filter, the dual, votes in a window."""
+"""The fast identities against their definitions: one composite filter, and the dual."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tracking_parts.filter_parts.correlation import correlate
 from tracking_parts.filter_parts.learning import learn_parts
 from tracking_parts.filter_parts.references import DualParts, References
 from tracking_parts.filter_parts.society import FilterParts
-from tracking_parts.filter_parts.window import Displacements, VoteWindow
 from tracking_parts.geometry import Box, Point
 from tracking_parts.roles import Role
 from tracking_parts.voting import refine_peaks
@@ -136,60 +135,20 @@ def test_fast_lengths_have_small_factors(length: int) -> None:
 
 
 # ---------------------------------------------------------------------- each part's own vote
-@pytest.mark.parametrize("reach", [0, 1, 5])
-@pytest.mark.parametrize("centre", [(12.0, 11.0), (2.4, 22.7)])
-def test_a_part_votes_for_its_strongest_place_in_the_window(reach: int, centre: Point) -> None:
+def test_a_part_votes_from_its_strongest_place() -> None:
     maps = maps_of("random")
-    parts = society_of(maps, vote_window=reach)
-    votes = parts.hear(maps[3], centre)
-    window = VoteWindow.around(centre, reach, (CELLS, CELLS))
+    parts = society_of(maps)
+    votes = parts.hear(maps[3])
     number = 0
     for bank in parts.banks:
-        responses = activation_maps(maps[3], bank)
-        for part in range(len(bank)):
-            cells = torch.tensor(
-                [
-                    [
-                        vote_for_cell(responses, bank, part, window.top + y, window.left + x)
-                        for x in range(window.columns)
-                    ]
-                    for y in range(window.rows)
-                ]
-            )
-            place, strength = refine_peaks(cells[None].numpy())
-            expected = place[0] + (window.left, window.top) + bank.fractions[part]
+        for part, filter_ in enumerate(bank.filters):
+            responses = correlate(maps[3], filter_[None])
+            (place,), (strength,) = refine_peaks(responses.numpy())
+            expected = place + bank.shifts[part, ::-1] + bank.fractions[part]
             assert votes.positions[number] == pytest.approx(expected, abs=1e-2)
-            assert votes.strengths[number] == pytest.approx(strength[0], abs=1e-4)
+            assert votes.strengths[number] == pytest.approx(strength, abs=1e-4)
             number += 1
-    assert number == len(parts)
-
-
-@pytest.mark.parametrize("kind", ["random", "real"])
-def test_a_window_over_the_whole_map_is_no_window(kind: str) -> None:
-    maps = maps_of(kind)
-    everywhere, covering = society_of(maps), society_of(maps, vote_window=CELLS)
-    for features in maps:
-        free, within = everywhere.hear(features, (12.0, 12.0)), covering.hear(features, (12.0, 12.0))
-        assert np.array_equal(free.positions, within.positions)
-        assert np.array_equal(free.strengths, within.strengths)
-
-
-@given(st.tuples(st.floats(0, 19), st.floats(0, 14)), st.integers(0, 30))
-def test_a_window_lies_in_the_map_and_holds_the_centre(centre: Point, reach: int) -> None:
-    window = VoteWindow.around(centre, reach, (15, 20))
-    assert 0 <= window.top <= round(centre[1]) < window.top + window.rows <= 15
-    assert 0 <= window.left <= round(centre[0]) < window.left + window.columns <= 20
-    if reach:
-        assert window.rows <= 2 * reach + 1 and window.columns <= 2 * reach + 1
-
-
-def test_parts_far_outside_the_map_see_nothing() -> None:
-    features, filters = smooth_features(0, 4, 10, 10), torch.ones(2, 4, 3, 3)
-    shifts = np.array([[40, 0], [-40, 3]])
-    displacements = Displacements(shifts, (3, 3), torch.device("cpu"))
-    window = VoteWindow.around((5.0, 5.0), 2, (10, 10))
-    responses = correlate(displacements.cut(features, window), filters)
-    assert float(displacements.shift(responses, features, window).abs().max()) == 0
+    assert number == len(parts) == len(votes.ids)
 
 
 # ---------------------------------------------------------------------- responding in the dual
@@ -242,7 +201,7 @@ def test_folding_references_changes_nothing(kind: str, limit: int) -> None:
     assert folded.references == ()
     assert len({dual.frame for dual in alive.references}) == limit
     for features in maps:
-        expected, found = folded.hear(features, (12.0, 12.0)), alive.hear(features, (12.0, 12.0))
+        expected, found = folded.hear(features), alive.hear(features)
         assert np.allclose(found.strengths, expected.strengths, atol=1e-4)
         near = np.abs(found.positions - expected.positions).max(axis=1) < 0.02
         assert near.mean() > 0.99  # two places equally strong to the last digit may change their order
@@ -258,7 +217,7 @@ def test_the_dead_leave_their_reference() -> None:
     living = {int(i) for bank in parts.banks for i in bank.ids}
     assert {int(i) for dual in parts.references for i in dual.ids} == living
     assert all(dual.form.coefficients.shape[1] == len(dual) for dual in parts.references)
-    assert np.isfinite(parts.hear(maps[3], (12.0, 12.0)).strengths).all()
+    assert np.isfinite(parts.hear(maps[3]).strengths).all()
 
 
 @pytest.mark.usefixtures("dual_always")

@@ -26,7 +26,6 @@ from tracking_parts.filter_parts.composite import CompositeFilter
 from tracking_parts.filter_parts.correlation import correlate, descriptors, gram_matrix, responses_of_patches
 from tracking_parts.filter_parts.learning import DualForm, learn_classifiers
 from tracking_parts.filter_parts.society import FilterParts
-from tracking_parts.filter_parts.window import VoteWindow
 from tracking_parts.geometry import Box
 from tracking_parts.roles import Role
 from tracking_parts.voting import Loudness, combine, shift_by_fraction, smooth, uncertainty_mask
@@ -62,8 +61,7 @@ def projected(where: torch.device) -> Tensor:
 
 def part_votes(where: torch.device) -> Tensor:
     """What :meth:`FilterParts.hear` computes before it fetches it."""
-    parts, window = parts_on(where), VoteWindow.around((9.0, 9.0), 4, (20, 20))
-    return torch.cat([parts._centre_votes(bank, FEATURES.to(where), window).flatten(1) for bank in parts.banks])
+    return torch.cat([maps.flatten() for maps in parts_on(where)._responses(FEATURES.to(where))])
 
 
 def solved(where: torch.device) -> Tensor:

@@ -71,7 +71,7 @@ def test_parts_learned_on_a_turned_object_remember_where_they_sit_unturned() -> 
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     parts = FilterParts(small_config())
     parts.learn(features, edges, Box.from_centre((12, 12), 7, 7), Role.RELIABLE, turn)
-    votes = parts.hear(features, (12, 12))
+    votes = parts.hear(features)
     assert votes.anchors @ turn.T == pytest.approx(votes.offsets, abs=1e-4)
     assert np.abs(votes.anchors - votes.offsets).max() > 0.5
 

@@ -51,7 +51,7 @@ CENTRES = st.tuples(st.floats(8, 15), st.floats(8, 15))
 def test_on_the_learning_frame_all_parts_vote_for_the_centre(centre: Point, seed: int) -> None:
     features = smooth_features(seed, 12, CELLS, CELLS)
     parts = learned_society(features, centre)
-    votes = parts.hear(features, centre)
+    votes = parts.hear(features)
     assert len(votes.ids) > 5
     assert votes.agreement(centre, 0.75).mean() > 0.95
     assert (votes.strengths > 0.99).all()
@@ -66,7 +66,7 @@ def test_votes_follow_the_object(dx: int, dy: int, centre: Point) -> None:
     moved = torch.roll(features, (dy, dx), dims=(1, 2))
     there = (centre[0] + dx, centre[1] + dy)
     assert peak(parts.vote(moved)) == pytest.approx(there, abs=0.1)
-    assert parts.hear(moved, there).agreement(there, 0.75).mean() > 0.95
+    assert parts.hear(moved).agreement(there, 0.75).mean() > 0.95
 
 
 def test_offsets_point_from_the_centre_to_the_part() -> None:
@@ -82,7 +82,7 @@ def test_candidates_are_watched_but_never_vote() -> None:
     alone = parts.vote(old)
     added = parts.learn(new, EDGES, Box.from_centre((10.0, 13.0), 7.0, 6.0), Role.CANDIDATE)
     assert torch.allclose(parts.vote(old), alone, atol=1e-6)
-    watched = parts.hear(new, (10.0, 13.0))
+    watched = parts.hear(new)
     assert int((~watched.voting).sum()) == added > 0
     assert watched.agreement((10.0, 13.0), 0.75)[~watched.voting].mean() > 0.95
 
@@ -107,7 +107,7 @@ def roles_by_id(parts: FilterParts) -> dict[int, int]:
 def test_roles_rise_and_fall_by_frequency() -> None:
     features = smooth_features(6, 12, CELLS, CELLS)
     parts = learned_society(features, (12.0, 12.0))
-    ids = parts.hear(features, (12.0, 12.0)).ids
+    ids = parts.hear(features).ids
     good = np.arange(len(ids)) % 2 == 0
     observe(parts, good)
     assert parts.test_roles() == (int(good.sum()), int((~good).sum()))
@@ -145,7 +145,7 @@ def test_all_parts_may_die() -> None:
     observe(parts, np.zeros(count, bool))
     assert parts.test_roles() == (0, count)
     assert len(parts) == 0
-    assert len(parts.hear(features, (12.0, 12.0)).ids) == 0
+    assert len(parts.hear(features).ids) == 0
     assert parts.learn(features, EDGES, Box.from_centre((12.0, 12.0), 7.0, 6.0), Role.CANDIDATE) > 0
 
 

@@ -45,8 +45,8 @@ class TrackerConfig:
     narrow_search: float = _setting(
         1.75, "the same as search_factor while the object is steady; 0: it is never looked at narrowly", low=0, high=12
     )
-    narrow_above: float = _setting(0.7, "confidence from which on the object may be called steady", low=0, high=1)
-    narrow_motion: float = _setting(0.25, "movement in a frame up to which it is, in object sizes", low=0, high=1)
+    narrow_above: float = _setting(0.9, "confidence from which on the object may be called steady", low=0, high=1)
+    narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
     wide_every: int = _setting(4, "a steady object is looked at as usual, and learned, every so many frames", low=1)
 
     # --- features (section 3, tracker structure)
@@ -84,9 +84,6 @@ class TrackerConfig:
     n_max: int = _setting(200, "N_max: voting parts of one size", low=1)
     new_parts: bool = _setting(True, "learn new candidates every U frames")
     agreement_radius: float = _setting(2.0, "a vote agrees if it falls this near to the chosen centre, in cells", low=0)
-    vote_window: int = _setting(
-        0, "a part's own vote is its strongest place so many cells around the chosen centre; 0: anywhere", low=0
-    )
 
     # --- ConvNetPart (section 3.2)
     convnet: str = _setting(

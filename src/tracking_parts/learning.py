@@ -73,6 +73,11 @@ class Learner:
         sure = target.monitor.state is State.TRACKING or not self._config.freeze_when_unsure
         return sure and reading.view.reach is not Reach.WIDE
 
+    def is_due(self, target: Target) -> bool:
+        """Whether the next frame is one of those that are always learned from."""
+        last_of_u = target.frames_since_learning + 1 >= self._config.u
+        return last_of_u or (self._config.convnet_learns and not target.memory.has_all_first)
+
     def parts_agree(self, evidence: Evidence) -> bool:
         """Whether enough parts voted for the decision to be trusted about more than the centre."""
         return evidence.part_agreement >= self._config.min_box_agreement

@@ -27,11 +27,11 @@ class Gaze:
     def after(self, reach: Reach, steady: bool) -> Gaze:
         return Gaze(steady, self.narrow_looks + 1 if reach is Reach.NARROW else 0)
 
-    def next_reach(self, lost: bool, config: TrackerConfig) -> Reach:
-        """Narrow while steady, but not for long: only a usual look is learned from."""
+    def next_reach(self, lost: bool, to_be_learned: bool, config: TrackerConfig) -> Reach:
+        """Narrow while steady, but not for long, and not in a frame to be learned from: it shows little background."""
         if lost:
             return Reach.WIDE
-        narrow = self.steady and self.narrow_looks < config.wide_every - 1
+        narrow = self.steady and not to_be_learned and self.narrow_looks < config.wide_every - 1
         return Reach.NARROW if narrow and config.narrow_search > 0 else Reach.USUAL
 
 

@@ -41,7 +41,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Decision, Loudness, VoteMap, combine, uncertainty_mask
+from tracking_parts.voting import Loudness, VoteMap, combine, uncertainty_mask
 
 
 class Tracker:
@@ -90,7 +90,8 @@ class Tracker:
     def aim(self, frame: ArrayLike) -> Glance:
         """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
         target = self._require_target()
-        reach = target.gaze.next_reach(target.monitor.state is State.LOST, self.config)
+        lost = target.monitor.state is State.LOST
+        reach = target.gaze.next_reach(lost, self._learner.is_due(target), self.config)
         return self._look(self._next_image(frame, target), target, reach)
 
     def follow(self, glance: Glance, maps: Maps) -> Result:
@@ -262,8 +263,8 @@ class Tracker:
     def _vote_parts(self, view: View, target: Target) -> Tensor:
         return target.parts.vote(view.features)
 
-    def _hear_parts(self, view: View, decision: Decision, target: Target) -> PartVotes:
-        return target.parts.hear(view.features, decision.centre)
+    def _hear_parts(self, view: View, target: Target) -> PartVotes:
+        return target.parts.hear(view.features)
 
     def _vote_convnet(self, view: View, target: Target) -> Tensor | None:
         return target.convnet.vote(view) if target.convnet_votes else None
@@ -273,7 +274,7 @@ class Tracker:
         mask = self._mask(view, target)  # M_c
         usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
         decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
-        votes = self._hear_parts(view, decision, target)
+        votes = self._hear_parts(view, target)
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
         evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
         return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence)

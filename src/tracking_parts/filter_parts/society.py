@@ -17,7 +17,6 @@ from tracking_parts.filter_parts.composite import CompositeFilter
 from tracking_parts.filter_parts.learning import learn_parts
 from tracking_parts.filter_parts.patches import Size
 from tracking_parts.filter_parts.references import DualParts, References
-from tracking_parts.filter_parts.window import Displacements, VoteWindow
 from tracking_parts.geometry import Box, Point
 from tracking_parts.roles import Role, next_roles
 from tracking_parts.voting import refine_peaks, smooth
@@ -49,7 +48,7 @@ class PartVotes:
 class _Register:
     """What is known of all parts between two changes, in the order of the banks; read only, as votes share it."""
 
-    fractions: NDArray[np.float32]
+    displacements: NDArray[np.float32]  # [n, 2] (x, y) from where a part responds to the centre it votes for
     offsets: NDArray[np.float32]
     anchors: NDArray[np.float32]
     roles: NDArray[np.int8]
@@ -59,7 +58,7 @@ class _Register:
     @classmethod
     def of(cls, banks: Sequence[PartBank]) -> _Register:
         return cls(
-            fractions=_stack([bank.fractions for bank in banks], (0, 2), np.float32),
+            displacements=_stack([bank.shifts[:, ::-1] + bank.fractions for bank in banks], (0, 2), np.float32),
             offsets=_stack([bank.offsets for bank in banks], (0, 2), np.float32),
             anchors=_stack([bank.anchors for bank in banks], (0, 2), np.float32),
             roles=_stack([bank.roles for bank in banks], (0,), np.int8),
@@ -105,7 +104,6 @@ class FilterParts:
     def _changed(self) -> None:
         """Who lives or votes has changed: what follows from it is made anew when it is next needed."""
         self._composite: CompositeFilter | None = None
-        self._displacements: dict[Size, Displacements] = {}
         self._register: _Register | None = None
 
     def vote(self, features: Tensor) -> Tensor:
@@ -119,17 +117,16 @@ class FilterParts:
             return torch.zeros(features.shape[1:], device=features.device)
         return smooth(self._composite(features), self._config.vote_sigma)
 
-    def hear(self, features: Tensor, centre_in_map: Point) -> PartVotes:
-        """Each part's own vote: its strongest place within ``vote_window`` cells of the chosen centre."""
-        shape = (features.shape[1], features.shape[2])
-        window = VoteWindow.around(centre_in_map, self._config.vote_window, shape)
-        positions, strengths = refine_peaks(self._maps_on_host(features, window))
+    def hear(self, features: Tensor) -> PartVotes:
+        """Each part's own vote: the centre that it votes for where it responds most, itself wholly in the map."""
         if self._register is None:
             self._register = _Register.of(self.banks)
         register = self._register
+        peaks = [refine_peaks(maps) for maps in self._responses_on_host(features)]
+        places = _stack([places for places, _ in peaks], (0, 2), np.float32)
         return PartVotes(
-            positions=positions + register.fractions + np.array([window.left, window.top], np.float32),
-            strengths=strengths,
+            positions=places + register.displacements,
+            strengths=_stack([strengths for _, strengths in peaks], (0,), np.float32),
             offsets=register.offsets,
             anchors=register.anchors,
             roles=register.roles,
@@ -137,24 +134,17 @@ class FilterParts:
             sizes=register.sizes,
         )
 
-    def _maps_on_host(self, features: Tensor, window: VoteWindow) -> NDArray[np.float32]:
-        """Every part's votes for the cells of the window, [n, rows, columns]; the device is waited for once."""
-        maps = [self._centre_votes(bank, features, window) for bank in self.banks]
-        if not maps:
-            return np.zeros((0, window.rows, window.columns), np.float32)
-        together = torch.cat(maps) if len(maps) > 1 else maps[0]
-        return np.asarray(together.cpu().numpy())
+    def _responses_on_host(self, features: Tensor) -> list[NDArray[np.float32]]:
+        """Activation maps of every bank, [m, h', w'] each; the device is waited for once."""
+        maps = self._responses(features)
+        if len(maps) < 2 or features.device.type == "cpu":
+            return [np.asarray(one.cpu().numpy()) for one in maps]
+        together = torch.cat([one.flatten() for one in maps]).cpu()
+        pieces = torch.split(together, [one.numel() for one in maps])
+        return [np.asarray(piece.view(one.shape).numpy()) for piece, one in zip(pieces, maps, strict=True)]
 
-    def _centre_votes(self, bank: PartBank, features: Tensor, window: VoteWindow) -> Tensor:
-        """Each part's activation map, shifted by its displacement: its vote for each cell of the window, [m, h, w].
-
-        The fraction of a cell is not applied here.
-        """
-        if bank.size not in self._displacements:
-            self._displacements[bank.size] = Displacements(bank.shifts, bank.size, features.device)
-        displacements = self._displacements[bank.size]
-        responses = self._references.responses(displacements.cut(features, window), bank)
-        return displacements.shift(responses, features, window)
+    def _responses(self, features: Tensor) -> list[Tensor]:
+        return [self._references.responses(features, bank) for bank in self.banks]
 
     def learn(
         self, features: Tensor, edges: NDArray[np.float32], box_in_map: Box, role: Role, outline: Matrix = IDENTITY
