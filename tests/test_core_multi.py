@@ -105,7 +105,7 @@ def test_with_ncnn(frames: list[Image], threads: int) -> None:
 
 def test_one_pass_for_all(frames: list[Image], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lost targets look wider: one pass per size of crop."""
-    with make() as tracker:
+    with make(narrow_search=0.0) as tracker:
         for path in PATHS:
             tracker.add(frames[0], path[0])
         engine, shapes = tracker._pattern.extract.engine, []

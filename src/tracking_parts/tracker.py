@@ -99,14 +99,17 @@ class Tracker:
         target = self._require_target()
         target.frame_index += 1
         reading, certainty = self._read(self._view(glance, target, maps), target)
-        if glance.reach is Reach.NARROW and not self._is_steady(target, reading, certainty, 2.0):
-            glance = self._look(glance.frame, target, Reach.USUAL)  # once more: what is not clear may lie outside
+        looked_again = glance.reach is Reach.NARROW and not self._is_steady(target, reading, certainty, 2.0)
+        if looked_again:  # what a narrow look does not show clearly may lie outside
+            glance = self._look(glance.frame, target, Reach.USUAL)
             reading, certainty = self._read(self._view(glance, target, self._extract([glance.crop])), target)
         target.monitor = target.monitor.after(certainty, self.config)
         target.gaze = target.gaze.after(glance.reach, self._is_steady(target, reading, certainty))
         self._move(target, reading, certainty)
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
+        if looked_again:
+            events.insert(0, "looked again, less narrowly")
         self._last = Step(reading, result, highly_confident, tuple(events))
         return result
 
