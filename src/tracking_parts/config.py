@@ -48,6 +48,7 @@ class TrackerConfig:
     narrow_above: float = _setting(0.9, "confidence from which on the object may be called steady", low=0, high=1)
     narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
     wide_every: int = _setting(4, "a steady object is looked at as usual, and learned, every so many frames", low=1)
+    widen_below: float = _setting(0.3, "confidence below which the same frame is looked at widely too", low=0, high=1)
 
     # --- features (section 3, tracker structure)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
@@ -270,6 +271,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "search_factor": 2.5,
         "crop_size": 256,
         "narrow_search": 0.0,
+        "widen_below": 0.0,
         "convnet_tap": "conv3_3",
         "channels": 0,
         "convnet_channels": 0,

@@ -29,6 +29,7 @@ class Reading:
     decision: Decision  # P_t
     agreed: NDArray[np.bool_]  # which parts agreed with the decision
     evidence: Evidence
+    certainty: float  # the confidence that follows from it
 
 
 def first_reading(view: View, centre_in_map: Point) -> Reading:
@@ -36,7 +37,7 @@ def first_reading(view: View, centre_in_map: Point) -> Reading:
     nothing = np.zeros(tuple(view.features.shape[1:]), np.float32)
     decision = Decision(nothing, centre_in_map, Opinion(centre_in_map, 1.0, 1.0))
     evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
-    return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence)
+    return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence, 1.0)
 
 
 @dataclass(frozen=True)

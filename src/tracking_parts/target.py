@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
-from tracking_parts.box_estimation import Shape
+import numpy as np
+
+from tracking_parts.box_estimation import Shape, fit_linear
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, WithinRadius
-from tracking_parts.convnet_part import CentrePathway
+from tracking_parts.config import TrackerConfig
+from tracking_parts.convnet_part import CentrePathway, View
 from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import CropWindow, Point
 from tracking_parts.looking import Gaze
-from tracking_parts.voting import Loudness
+from tracking_parts.result import State
+from tracking_parts.step import Reading
+from tracking_parts.voting import Loudness, VoteMap, uncertainty_mask
 
 
 @dataclass
@@ -39,3 +45,32 @@ class Target:
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:
         """Width and height of the object, in cells of a window's map."""
         return window.size_in_map(self.shape.size)
+
+    def mask(self, view: View, config: TrackerConfig) -> VoteMap:
+        """M_c around the last centre; while lost, everywhere is equally likely."""
+        shape = (view.features.shape[1], view.features.shape[2])
+        if self.monitor.state is State.LOST:
+            return np.ones(shape, dtype=np.float32)
+        centre = view.window.map_from_image(self.centre)
+        cells = config.mask_width * math.sqrt(math.prod(self.object_in_map(view.window)))
+        return uncertainty_mask(shape, centre, cells, config.mask_power, config.mask_floor)
+
+    def is_steady(self, reading: Reading, config: TrackerConfig, tolerance: float = 1.0) -> bool:
+        """Whether a reading is sure of itself, its parts too, and finds the object hardly moved."""
+        moved = math.dist(reading.view.window.image_from_map(reading.decision.centre), self.centre)
+        near = moved <= tolerance * config.narrow_motion * math.sqrt(math.prod(self.shape.size))
+        sure = reading.certainty >= config.narrow_above
+        return near and sure and reading.evidence.part_agreement >= config.min_box_agreement
+
+    def move(self, reading: Reading, config: TrackerConfig, reshape: bool) -> None:
+        """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
+        if reading.certainty < config.hold_below:
+            return
+        height, width = self.frame_shape[:2]
+        x, y = reading.view.window.image_from_map(reading.decision.centre)
+        self.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
+        votes = reading.votes
+        if reshape and votes is not None and reading.evidence.part_agreement >= config.min_box_agreement:
+            chosen = reading.agreed & votes.voting
+            found = votes.offsets[chosen] + votes.positions[chosen] - np.array(reading.decision.centre)
+            self.shape = self.shape.moved_by(fit_linear(votes.anchors[chosen], found, config.box_model), config)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from tracking_parts.box_estimation import Shape, fit_linear
+from tracking_parts.box_estimation import Shape
 from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
@@ -41,7 +39,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Loudness, VoteMap, combine, uncertainty_mask
+from tracking_parts.voting import Loudness, combine
 
 
 class Tracker:
@@ -98,33 +96,39 @@ class Tracker:
         """:meth:`update` from the network's maps of what :meth:`aim` gave, whoever computed them."""
         target = self._require_target()
         target.frame_index += 1
-        reading, certainty = self._read(self._view(glance, target, maps), target)
-        looked_again = glance.reach is Reach.NARROW and not self._is_steady(target, reading, certainty, 2.0)
-        if looked_again:  # what a narrow look does not show clearly may lie outside
-            glance = self._look(glance.frame, target, Reach.USUAL)
-            reading, certainty = self._read(self._view(glance, target, self._extract([glance.crop])), target)
+        reading = self._read(self._view(glance, target, maps), target)
+        reading, looked_again = self._look_again(target, reading)
+
+        certainty, reach = reading.certainty, reading.view.reach
         target.monitor = target.monitor.after(certainty, self.config)
-        target.gaze = target.gaze.after(glance.reach, self._is_steady(target, reading, certainty))
-        self._move(target, reading, certainty)
+        target.gaze = target.gaze.after(reach, target.is_steady(reading, self.config))
+        self._move(target, reading)
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
-        if looked_again:
-            events.insert(0, "looked again, less narrowly")
-        self._last = Step(reading, result, highly_confident, tuple(events))
+        self._last = Step(reading, result, highly_confident, (*looked_again, *events))
         return result
 
-    def _read(self, view: View, target: Target) -> tuple[Reading, float]:
-        """What both pathways make of one look, and how sure that is."""
+    def _read(self, view: View, target: Target) -> Reading:
+        """What both pathways make of one look."""
         filter_map = self._vote_parts(view, target)  # F_t
         convnet_map = self._vote_convnet(view, target)  # C_t
-        reading = self._decide(view, filter_map, convnet_map, target)  # P_t
-        return reading, confidence(reading.evidence, self.config)
+        return self._decide(view, filter_map, convnet_map, target)  # P_t
 
-    def _is_steady(self, target: Target, reading: Reading, certainty: float, tolerance: float = 1.0) -> bool:
-        """Sure of itself, its parts too, and hardly moving."""
-        moved = math.dist(reading.view.window.image_from_map(reading.decision.centre), target.centre)
-        limit = tolerance * self.config.narrow_motion * math.sqrt(math.prod(target.shape.size))
-        return certainty >= self.config.narrow_above and self._learner.parts_agree(reading.evidence) and moved <= limit
+    def _look_again(self, target: Target, reading: Reading) -> tuple[Reading, list[str]]:
+        """What one look does not show clearly may lie outside: look farther in the same frame."""
+        looked_again = []
+        if reading.view.reach is Reach.NARROW and not target.is_steady(reading, self.config, tolerance=2.0):
+            reading = self._read_at(reading.view.frame, target, Reach.USUAL)
+            looked_again.append("looked again, less narrowly")
+        if reading.view.reach is Reach.USUAL and reading.certainty < self.config.widen_below:
+            wide = self._read_at(reading.view.frame, target, Reach.WIDE)
+            reading = wide if wide.certainty > reading.certainty else reading
+            looked_again.append("looked again, widely")
+        return reading, looked_again
+
+    def _read_at(self, image: Frame, target: Target, reach: Reach) -> Reading:
+        glance = self._look(image, target, reach)
+        return self._read(self._view(glance, target, self._extract([glance.crop])), target)
 
     @property
     def extract(self) -> FeatureExtractor:
@@ -274,37 +278,17 @@ class Tracker:
 
     def _decide(self, view: View, filter_map: Tensor, convnet_map: Tensor | None, target: Target) -> Reading:
         """P_t and its maximum, which parts agreed with it, and the evidence for it."""
-        mask = self._mask(view, target)  # M_c
+        mask = target.mask(view, self.config)  # M_c
         usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
         decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
         votes = self._hear_parts(view, target)
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
         evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
-        return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence)
+        certainty = confidence(evidence, self.config)
+        return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence, certainty)
 
-    def _mask(self, view: View, target: Target) -> VoteMap:
-        """M_c around the last centre; while lost, everywhere is equally likely."""
-        shape = (view.features.shape[1], view.features.shape[2])
-        if target.monitor.state is State.LOST:
-            return np.ones(shape, dtype=np.float32)
-        centre = view.window.map_from_image(target.centre)
-        width, height = target.object_in_map(view.window)
-        cells = self.config.mask_width * math.sqrt(width * height)
-        return uncertainty_mask(shape, centre, cells, self.config.mask_power, self.config.mask_floor)
-
-    def _move(self, target: Target, reading: Reading, certainty: float) -> None:
-        """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
-        if certainty < self.config.hold_below:
-            return
-        height, width = target.frame_shape[:2]
-        x, y = reading.view.window.image_from_map(reading.decision.centre)
-        target.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
-        enough = self._learner.parts_agree(reading.evidence)
-        if self._learner.may_learn(target, reading) and enough and reading.votes is not None:
-            chosen = reading.agreed & reading.votes.voting
-            found = reading.votes.offsets[chosen] + reading.votes.positions[chosen] - np.array(reading.decision.centre)
-            fitted = fit_linear(reading.votes.anchors[chosen], found, self.config.box_model)
-            target.shape = target.shape.moved_by(fitted, self.config)
+    def _move(self, target: Target, reading: Reading) -> None:
+        target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))
 
     def _result(self, target: Target, certainty: float) -> Result:
         polygon = target.shape.polygon(target.centre)
