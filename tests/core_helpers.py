@@ -32,6 +32,7 @@ SMALL: dict[str, Any] = {
     "n_negatives": 60,
     "augment": False,
     "first_steps": 20,
+    "min_new_frames": 1,
 }
 
 

@@ -126,7 +126,7 @@ def test_learning_is_frozen_unless_tracking(moving_object: SyntheticSequence) ->
         result = tracker.update(nothing)
         if result.state is State.TRACKING:
             break
-        assert tracker.trace.events == ()
+        assert set(tracker.trace.events) <= {"looked again, widely"}
         assert not tracker.trace.highly_confident
         assert result.box.w == pytest.approx(size)
         assert same(learned(tracker, "bank."), parts)

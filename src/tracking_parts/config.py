@@ -99,6 +99,7 @@ class TrackerConfig:
     first_frames: int = _setting(
         0, "N: first frames, led by FilterParts alone, before the ConvNetPart votes; 0: only the first", low=0
     )
+    min_new_frames: int = _setting(4, "the ConvNetPart is trained again once so many frames are new to it", low=1)
     shifts_per_frame: int = _setting(2, "randomly shifted pairs per training frame", low=1)
     max_shift: float = _setting(0.5, "largest random shift, in object sizes", low=0, high=2)
     stamp_radius: float = _setting(0.2, "radius of the circle stamped as target, in object sizes", low=0.01, high=1)
@@ -281,6 +282,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "n_negatives": 330,
         "convnet": "end_to_end",
         "first_frames": 20,
+        "min_new_frames": 1,
         "augment": False,
         "confident_rule": "best_share",
         "update_frames": 0,

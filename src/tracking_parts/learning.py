@@ -123,8 +123,10 @@ class Learner:
         return target.parts.learn(view.features, edges, box_in_map, role, np.array(target.shape.linear))
 
     def _update_convnet(self, target: Target, events: list[str]) -> None:
-        """Train on the first N frames and the last N that the strategy chose."""
+        """Train on the first N frames and the last N that the strategy chose, if enough of them are new."""
         if not target.convnet_votes or self._config.update == "none":
             return
-        if target.memory.choose():
+        target.frames_to_teach += target.memory.choose()
+        if target.frames_to_teach >= self._config.min_new_frames:
+            target.frames_to_teach = 0
             events.append(target.updates.train(target.convnet, target.memory.first, list(target.memory.recent)))

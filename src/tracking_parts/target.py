@@ -40,6 +40,7 @@ class Target:
     loudness: Loudness = field(default_factory=Loudness)
     monitor: StateMonitor = field(default_factory=StateMonitor)
     frames_since_learning: int = 0
+    frames_to_teach: int = 0  # chosen since the ConvNetPart was last trained
     gaze: Gaze = field(default_factory=Gaze)
 
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:

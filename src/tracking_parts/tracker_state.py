@@ -34,7 +34,7 @@ from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
 FORMAT = "tracking-parts state 3"
-_PLAIN = ("frame_index", "convnet_votes", "frames_since_learning")
+_PLAIN = ("frame_index", "convnet_votes", "frames_since_learning", "frames_to_teach")
 
 
 @dataclass(frozen=True)
