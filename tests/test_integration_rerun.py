@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -206,9 +207,8 @@ def test_a_viewer_elsewhere_receives_it_while_the_file_is_written(tmp_path: Path
     command = [program, "--save", str(received), "--port", str(port)]
     # In a home of its own it is on its first run, and sends nothing about its use.
     environment = {**os.environ, "HOME": str(tmp_path)}
-    viewer = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    quiet = subprocess.DEVNULL
+    viewer = subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
     try:
         wait_for(port)
         address = f"rerun+http://127.0.0.1:{port}/proxy"
@@ -218,7 +218,7 @@ def test_a_viewer_elsewhere_receives_it_while_the_file_is_written(tmp_path: Path
                 recording.write_target("cup", trace)
         time.sleep(1)
     finally:
-        viewer.terminate()
+        os.killpg(viewer.pid, signal.SIGTERM)  # what answers to its name is a script that starts the program
         viewer.wait(20)
     assert sorted(read_rrd(saved)["/image"]) == [7, 8]
     there, here = read_rrd(received)["/image/cup/box"], read_rrd(saved)["/image/cup/box"]
