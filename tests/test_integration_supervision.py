@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from traces_for_viewers import some_picture, some_result
-from tracking_parts import State
+from tracking_parts import Result, State
 from tracking_parts.errors import ConfigError
 from tracking_parts.integrations.supervision import number_of, to_detections
 from tracking_parts.viewers.drawing import Image
@@ -37,7 +37,7 @@ def test_a_lost_target_is_left_out_unless_wanted() -> None:
 
 
 def test_several_keep_their_numbers_when_one_is_lost() -> None:
-    results = {"Ann": some_result(1), 5: some_result(2, state=State.LOST), 7: some_result(3)}
+    results: dict[str | int, Result] = {"Ann": some_result(1), 5: some_result(2, state=State.LOST), 7: some_result(3)}
     found = to_detections(results)
     assert found["name"].tolist() == ["Ann", "7"]
     assert found.tracker_id.tolist() == [number_of("Ann"), 7]
