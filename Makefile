@@ -26,8 +26,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 $(TEST_STAMP): $(STAMP)
-	@echo "installing what the tests compare with (Ray, got10k, TraX, dlib)"
-	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,ray,vot,got10k]"
+	@echo "installing what the tests compare with and show things in (Ray, got10k, TraX, dlib, rerun, supervision)"
+	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,ray,vot,got10k,rerun,supervision,notebook]"
 	@$(PIP) install -c constraints.txt --no-deps dlib-bin
 	@touch $@
 

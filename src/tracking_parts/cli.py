@@ -26,6 +26,8 @@ from tracking_parts.cli_options import (
     LabelOption,
     OutOption,
     ProfileOption,
+    RerunOption,
+    RerunSaveOption,
     SeedOption,
     SetOption,
     SheetOption,
@@ -120,6 +122,8 @@ def track(
     video: VideoOption = True,
     contact_sheet: SheetOption = False,
     trace: TraceOption = False,
+    rerun: RerunOption = False,
+    rerun_save: RerunSaveOption = False,
     save_state: StateOption = False,
     label: LabelOption = "object",
     start: StartOption = 0,
@@ -143,7 +147,7 @@ def track(
     request = TrackRequest(
         source=source,
         box=None if box is None else parse_box(box),
-        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, label),
+        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, label, rerun_save, rerun),
         profile=profile,
         settings=tuple(settings or ()),
         device=device,
@@ -163,6 +167,8 @@ def demo(
     profile: ProfileOption = "default",
     settings: SetOption = None,
     trace: TraceOption = False,
+    rerun: RerunOption = False,
+    rerun_save: RerunSaveOption = False,
     threads: ThreadsOption = None,
     engine: EngineOption = TrunkEngine.AUTO,
 ) -> int:
@@ -183,7 +189,9 @@ def demo(
     request = TrackRequest(
         source=str(clip),
         box=Box(*DEMO_BOX),
-        outputs=OutputChoice(out, trace=trace, contact_sheet=True, label="rabbit"),
+        outputs=OutputChoice(
+            out, trace=trace, contact_sheet=True, label="rabbit", rerun_file=rerun_save, rerun_viewer=rerun
+        ),
         profile=profile,
         settings=tuple(settings or ()),
         threads=threads,

@@ -45,6 +45,12 @@ SheetOption = Annotated[bool, typer.Option("--contact-sheet", help="Write one pi
 TraceOption = Annotated[
     bool, typer.Option("--trace", help="Write what happened inside the tracker, per frame, for: stp explain")
 ]
+RerunOption = Annotated[
+    bool, typer.Option("--rerun", help="Show frames, maps and parts in rerun's viewer, live. Needs the extra rerun.")
+]
+RerunSaveOption = Annotated[
+    bool, typer.Option("--rerun-save", help="Save the same as recording.rrd, also where there is no display.")
+]
 StateOption = Annotated[bool, typer.Option("--save-state", help="At the end save the tracker, for Tracker.load().")]
 LabelOption = Annotated[str, typer.Option(help="The object's name in the video and the files.")]
 StartOption = Annotated[int, typer.Option(min=0, metavar="N", help="Number of the first frame, counted from 0.")]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracking_parts.errors import FormatError
 from tracking_parts.io.results import RESULT_FORMATS, ResultWriter, SequenceInfo, open_result_writer
@@ -17,6 +17,9 @@ from tracking_parts.tracking import Step
 from tracking_parts.versions import versions
 from tracking_parts.viewers.annotate import annotate
 from tracking_parts.viewers.contact_sheet import ContactSheet
+
+if TYPE_CHECKING:
+    from tracking_parts.integrations.rerun import RerunRecording
 
 FALLBACK_FPS = 25.0  # of the annotated video, where the source has no rate of its own (a folder of images)
 _NAMES = {
@@ -39,6 +42,12 @@ class OutputChoice:
     trace: bool = False
     contact_sheet: bool = False
     label: str = "object"
+    rerun_file: bool = False
+    rerun_viewer: bool = False
+
+    @property
+    def rerun(self) -> bool:
+        return self.rerun_file or self.rerun_viewer
 
     def __post_init__(self) -> None:
         for name in self.formats:
@@ -46,7 +55,11 @@ class OutputChoice:
                 raise FormatError(f"unknown format {name!r}: there are {', '.join(RESULT_FORMATS)}")
 
     def prepare(self) -> None:
-        """Make the folder, and find out before any work whether it can be written to."""
+        """Make the folder, and find out before any work whether it can be written to, and rerun be used."""
+        if self.rerun:
+            from tracking_parts.integrations.rerun import check_rerun
+
+            check_rerun(viewer=self.rerun_viewer)
         self.folder.mkdir(parents=True, exist_ok=True)
         probe = self.folder / ".write-test"
         probe.touch()
@@ -61,6 +74,7 @@ class OutputFiles:
         self._writers: list[ResultWriter] = []
         self._video: VideoWriter | None = None
         self._trace: TraceWriter | None = None
+        self._rerun: RerunRecording | None = None
         self._sheet = ContactSheet(name=choice.label) if choice.contact_sheet else None
         self.paths: list[tuple[str, Path]] = []  # what each file is, and where
         with ExitStack() as opened:
@@ -85,17 +99,35 @@ class OutputFiles:
         if self._choice.trace:
             self._trace = opened.enter_context(TraceWriter(folder / "trace"))
             self.paths.append(("trace", folder / "trace"))
+        if self._choice.rerun:
+            self._rerun = opened.enter_context(self._open_rerun(info))
+
+    def _open_rerun(self, info: SequenceInfo) -> RerunRecording:
+        from tracking_parts.integrations.rerun import RerunRecording
+
+        path = self._choice.folder / "recording.rrd" if self._choice.rerun_file else None
+        if path is not None:
+            self.paths.append(("rerun recording", path))
+        return RerunRecording(info.name, (info.label,), path=path, viewer=self._choice.rerun_viewer, fps=info.fps)
 
     def write(self, step: Step) -> None:
         for writer in self._writers:
             writer.write(step.index, step.result)
-        if self._trace is not None:
-            # The tracker counts from its own first frame; files count as the source does, like the boxes beside them.
-            self._trace.write(replace(step.trace(), frame_index=step.index))
+        if self._trace is not None or self._rerun is not None:
+            self._write_trace(step)
         if self._video is not None:
             self._video.write(annotate(step.frame, step.result, self._choice.label))
         if self._sheet is not None:
             self._sheet.add(step.index, step.frame, step.result)
+
+    def _write_trace(self, step: Step) -> None:
+        # The tracker counts from its own first frame; files count as the source does, like the boxes beside them.
+        trace = replace(step.trace(), frame_index=step.index)
+        if self._trace is not None:
+            self._trace.write(trace)
+        if self._rerun is not None:
+            self._rerun.write_frame(step.index, step.frame)
+            self._rerun.write_target(self._choice.label, trace)
 
     def close(self) -> None:
         self._closing.close()
