@@ -63,8 +63,8 @@ def test_frames_and_answers(tmp_path: Path) -> None:
         assert answer["Boxes2D:centers"] == [pytest.approx(box.centre, abs=1e-3)]
         assert answer["Boxes2D:half_sizes"] == [pytest.approx((box.w / 2, box.h / 2), abs=1e-3)]
         assert answer["Boxes2D:labels"] == [f"cup {trace.result.state} {trace.result.confidence:.2f}"]
-        (side,) = rows["/image/cup/window"][index]["Boxes2D:half_sizes"]
-        assert side == pytest.approx([trace.window.side / 2] * 2)
+        (half,) = rows["/image/cup/window"][index]["Boxes2D:half_sizes"]
+        assert half == pytest.approx([trace.window.width / 2, trace.window.height / 2])
     assert set(rows["/image"]) == {7, 8}
     seconds = [row["time"].total_seconds() for row in rows["/image"].values()]
     assert seconds == pytest.approx([7 / 25, 8 / 25])

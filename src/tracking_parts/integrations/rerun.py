@@ -164,7 +164,7 @@ class RerunRecording:
         self._log(("image", target, "box"), self._boxes([result.box], colour, words))
         self._log(("image", target, "polygon"), rr.LineStrips2D(_slanted(result), colors=[colour]))
         window = trace.window
-        looked = Box(window.left, window.top, window.side, window.side)
+        looked = Box(window.left, window.top, window.width, window.height)
         self._log(("image", target, "window"), self._boxes([looked], _rgb(MUTED)))
 
     def _boxes(self, boxes: list[Box], colour: list[int], words: str = "") -> Any:
