@@ -39,20 +39,25 @@ def gather_evidence(
 
 
 def confidence(evidence: Evidence, config: TrackerConfig) -> float:
-    """Agreement of parts and of pathways in [0, 1]: a logistic of the evidence (weights: docs/decisions.md)."""
+    """How likely the box overlaps the object by more than half: a fitted logistic of the evidence (docs/decisions.md)."""
+    terms = confidence_terms(evidence, config)
+    total = sum(weight * term for weight, term in zip(config.confidence_weights, terms, strict=True))
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def confidence_terms(evidence: Evidence, config: TrackerConfig) -> tuple[float, float, float, float, float]:
+    """What the weights of the logistic weigh: 1, agreement of the parts, distance of the pathways, F_t, C_t."""
     if math.isnan(evidence.pathway_distance):
         apart = 1.0 - min(evidence.part_agreement / config.min_box_agreement, 1.0) if config.min_box_agreement else 0.0
     else:
         apart = min(evidence.pathway_distance / FAR_APART, 1.0)
-    terms = (
+    return (
         1.0,
         evidence.part_agreement,
         apart,
         min(max(evidence.filter_strength, 0.0), 1.5),
         min(max(evidence.convnet_strength, 0.0), 1.0),
     )
-    total = sum(weight * term for weight, term in zip(config.confidence_weights, terms, strict=True))
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
 
 
 FAR_APART = 6.0  # cells between the pathways' centres beyond which it no longer matters how far
