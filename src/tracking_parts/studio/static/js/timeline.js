@@ -33,9 +33,10 @@ function columns(rows) {
   rows.forEach((each, frame) => {
     const column = Math.floor(x(frame));
     const before = found.get(column);
-    if (!before) found.set(column, { ...each, frames: 1, learned: each.events.length > 0 });
+    const right = Math.max(column + 1, Math.round(x(frame + 0.5)));
+    if (!before) found.set(column, { ...each, left: Math.min(column, Math.round(x(frame - 0.5))), right, learned: each.events.length > 0 });
     else {
-      before.frames += 1;
+      before.right = right;
       before.learned ||= each.events.length > 0;
       before.highly_confident ||= each.highly_confident;
       if (each.confidence < before.confidence) Object.assign(before, { confidence: each.confidence, state: each.state });
@@ -51,21 +52,21 @@ function draw() {
   context.clearRect(0, 0, geometry.width, geometry.height);
   const wide = Math.max(1, (geometry.width - 2 * PAD) / app.project.frames);
   const inks = Object.fromEntries(["tracking", "uncertain", "lost", "candidate", "reliable", "gold", "ink", "line", "muted", "sunken"].map((name) => [name, colour(name)]));
-  app.targets.forEach((each, index) => drawStrip(context, each, index, wide, inks));
+  app.targets.forEach((each, index) => drawStrip(context, each, index, inks));
   const rows = app.rows.get(app.selected);
   if (rows) drawSelected(context, columns(rows), wide, inks);
   drawHead(context, inks);
 }
 
-function drawStrip(context, each, index, wide, inks) {
+function drawStrip(context, each, index, inks) {
   const top = geometry.rows.state.top + index * (STRIP + 2) + 4;
   context.fillStyle = inks.sunken;
   context.fillRect(PAD, top, geometry.width - 2 * PAD, STRIP);
   context.fillStyle = each.colour;
   context.fillRect(0, top, 4, STRIP);
-  for (const [column, { state, origin }] of columns(app.rows.get(each.id) || [])) {
-    context.fillStyle = origin === "hand" ? inks.tracking : inks[state];
-    context.fillRect(column - wide / 2, top, wide + 0.6, STRIP);
+  for (const { state, left, right } of columns(app.rows.get(each.id) || []).values()) {
+    context.fillStyle = inks[state];
+    context.fillRect(left, top, right - left, STRIP);
   }
   for (const frame of app.drawn.get(each.id) || []) diamond(context, x(frame), top + STRIP / 2, inks.ink);
 }
@@ -91,13 +92,14 @@ function drawSelected(context, found, wide, inks) {
   context.strokeRect(PAD, confidence.top, geometry.width - 2 * PAD, confidence.height);
   const most = Math.max(1, ...[...found.values()].map((each) => each.roles[0] + each.roles[1] + each.roles[2]));
   for (const [column, each] of found) {
-    const left = column - wide / 2;
+    const { left } = each;
+    const broad = each.right - left;
     const high = Math.max(1, each.confidence * confidence.height);
     context.fillStyle = inks[each.state];
     context.globalAlpha = 0.35;
-    context.fillRect(left, confidence.top + confidence.height - high, wide + 0.6, high);
+    context.fillRect(left, confidence.top + confidence.height - high, broad, high);
     context.globalAlpha = 1;
-    context.fillRect(left, confidence.top + confidence.height - high, wide + 0.6, 2);
+    context.fillRect(left, confidence.top + confidence.height - high, broad, 2);
     if (each.highly_confident) {
       context.fillStyle = inks.tracking;
       context.fillRect(column - Math.min(wide, 3) / 2, confident.top, Math.max(1, Math.min(wide, 3)), confident.height);
@@ -106,7 +108,7 @@ function drawSelected(context, found, wide, inks) {
     [inks.gold, inks.reliable, inks.candidate].forEach((ink, index) => {
       const part = (each.roles[2 - index] / most) * roles.height;
       context.fillStyle = ink;
-      context.fillRect(left, base - part, wide + 0.6, part);
+      context.fillRect(left, base - part, broad, part);
       base -= part;
     });
     if (each.learned) {
