@@ -26,6 +26,7 @@ from tracking_parts.trace import FrameTrace
 
 PORT = 8765
 HOME = f"http://127.0.0.1:{PORT}"
+SOCKET = f"ws://127.0.0.1:{PORT}"  # the test client does not put its own address before that of a socket
 BOX = [10.0, 12.0, 12.0, 12.0]
 
 
@@ -109,7 +110,7 @@ class Tab:
             if message["kind"] == kind and all(message.get(name) == value for name, value in values.items()):
                 return message
 
-    def ask(self, name: str, **values: Any) -> dict[str, Any]:
+    def ask(self, name: str, /, **values: Any) -> dict[str, Any]:
         self._number += 1
         self._socket.send_json({"id": self._number, "do": name, **values})
         return self.hear("reply", id=self._number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,21 +10,22 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from cli_helpers import make_video
-from studio_helpers import HOME, PORT, make_client, make_studio
+from studio_helpers import HOME, PORT, SOCKET, make_client, make_studio
 from tracking_parts.studio.access import AccessRules
 
 TOKEN = "a-token-of-some-length"
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> TestClient:
+def client(tmp_path: Path) -> Iterator[TestClient]:
     folder = tmp_path / "videos"
     folder.mkdir()
     make_video(folder / "good.mp4", 5)
     make_video(tmp_path / "secret.mp4", 5)
     (folder / "link.mp4").symlink_to(tmp_path / "secret.mp4")
     studio, _ = make_studio(tmp_path, folder)
-    return make_client(studio)
+    yield make_client(studio)
+    studio.close()
 
 
 PATHS = ("/", "/static/js/main.js", "/api/start")
@@ -83,10 +85,10 @@ def test_what_another_site_embeds_is_refused(client: TestClient, site: str) -> N
 @pytest.mark.parametrize("headers", [{"origin": "http://evil.example"}, {"host": f"evil.example:{PORT}"}])
 def test_sockets_of_others_are_refused(client: TestClient, headers: dict[str, str]) -> None:
     project = client.post("/api/open", json={"kind": "file", "name": "good.mp4"}).json()["id"]
-    address = f"/api/projects/{project}/socket?tab=x"
+    address = f"{SOCKET}/api/projects/{project}/socket?tab=x"
     with pytest.raises(WebSocketDisconnect), client.websocket_connect(address, headers=headers) as socket:
         socket.receive_text()
-    with client.websocket_connect(address, headers={"origin": HOME, "host": f"127.0.0.1:{PORT}"}) as socket:
+    with client.websocket_connect(address, headers={"origin": HOME}) as socket:
         assert "hello" in socket.receive_text()
 
 
@@ -115,7 +117,10 @@ def test_with_the_token_everything_is_served(tmp_path: Path) -> None:
 def test_sockets_need_the_token(tmp_path: Path) -> None:
     studio, _ = make_studio(tmp_path)
     client = make_client(studio, TOKEN)
-    with pytest.raises(WebSocketDisconnect) as refused, client.websocket_connect("/api/projects/x/socket") as socket:
+    with (
+        pytest.raises(WebSocketDisconnect) as refused,
+        client.websocket_connect(f"{SOCKET}/api/projects/x/socket") as socket,
+    ):
         socket.receive_text()
     assert refused.value.code == 1008
 

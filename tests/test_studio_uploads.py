@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ SMALL = UploadLimits(largest_bytes=100_000, most_files=2)
 
 
 @pytest.fixture
-def studio(tmp_path: Path) -> Studio:
-    return make_studio(tmp_path, limits=SMALL)[0]
+def studio(tmp_path: Path) -> Iterator[Studio]:
+    made, _ = make_studio(tmp_path, limits=SMALL)
+    yield made
+    made.close()
 
 
 @pytest.fixture

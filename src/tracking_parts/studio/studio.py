@@ -103,13 +103,13 @@ class Studio:
             raise SourceError(f"there is no camera {number} on this computer")
         return self.record(number, f"camera {number}")
 
-    def record(self, source: str, name: str) -> Project:
+    def record(self, source: str, name: str, fps: float = RECORDED_FPS) -> Project:
         """Record whatever gives frames in its own time."""
         folder = self.store.folder / "recordings" / token_hex(8)
         known: list[str] = []
-        recording = Recording(source, folder, lambda count: self._grown(known, count))
+        recording = Recording(source, folder, lambda count: self._grown(known, count), fps)
         project = self._add(folder, "camera", name)
-        self.store.change_project(project.id, fps=RECORDED_FPS)
+        self.store.change_project(project.id, fps=fps)
         self._recordings[project.id] = recording
         known.append(project.id)
         return self.store.project(project.id)
