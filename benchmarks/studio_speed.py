@@ -46,9 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bare.append(command_fps([*given, "--out", f"{folder}/bare{turn}", "--no-video"]))
             studio.append(studio_fps(server.address, clip.name, start, list(box.xywh)))
             drawn.append(command_fps([*given, "--out", f"{folder}/drawn{turn}"]))
-            print(
-                f"turn {turn + 1}: stp track --no-video {bare[-1]:.1f} fps, studio {studio[-1]:.1f}, stp track {drawn[-1]:.1f}"
-            )
+            speeds = f"stp track --no-video {bare[-1]:.1f}, studio {studio[-1]:.1f}, stp track {drawn[-1]:.1f}"
+            print(f"turn {turn + 1}, frames per second: {speeds}", flush=True)
     ratio = statistics.median(mine / theirs for mine, theirs in zip(studio, bare, strict=True))
     against_video = statistics.median(mine / theirs for mine, theirs in zip(studio, drawn, strict=True))
     print(f"studio / stp track --no-video: {ratio:.2f} (wanted: {WANTED} or more)")

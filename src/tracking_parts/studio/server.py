@@ -93,7 +93,7 @@ def address_of(host: str, port: int, token: str) -> str:
 
 def warm_up() -> None:
     """Import what takes seconds before somebody waits for it."""
-    import tracking_parts.multi_tracker  # noqa: F401
+    from tracking_parts import MultiTracker  # noqa: F401
 
 
 def tracker_maker(profile: str, settings: tuple[str, ...], device: str, seed: int, engine: str) -> MakeTracker:
