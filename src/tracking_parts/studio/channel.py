@@ -70,8 +70,8 @@ class Channel:
 
     # ------------------------------------------------------------------ in the server's loop
     async def pump(self, send_text: SendText, send_bytes: SendBytes) -> None:
-        """Send until closed."""
-        while not self._closed:
+        """Send until closed; what was posted before that is still sent."""
+        while True:
             await self._wake.wait()
             self._wake.clear()
             messages, picture = self._take()
@@ -80,6 +80,8 @@ class Channel:
             if picture is not None:
                 await send_bytes(struct.pack("<I", picture[0]) + picture[1])
                 self._picture, self._picture_sent = None, time.monotonic()
+            if self._closed:
+                return
             await asyncio.sleep(BUNDLE_SECONDS)
 
     def _take(self) -> tuple[list[dict[str, Any]], tuple[int, bytes] | None]:
