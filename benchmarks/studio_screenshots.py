@@ -16,7 +16,7 @@ from benchmarks.videos import RABBIT, ROOT
 
 LAPTOP, TABLET = {"width": 1366, "height": 768}, {"width": 820, "height": 1180}
 PATIENCE = 600_000
-BUTTERFLY = (840, 470, 90, 60)  # a second target: grass, in which nothing can be told apart for long
+FLOWERS = (360, 100, 75, 75)  # a second target, in the first frame; the rabbit gets up before it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto(server.address)
-        take_all(page, lambda name: page.screenshot(path=options.out / f"{name}.png", animations="disabled"))
+        take_all(page, lambda name: _shot(page, options.out / f"{name}.jpg"))
         browser.close()
     return 0
 
@@ -60,18 +60,22 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     take("tracking")
     page.locator("#track").click()
     expect(page.locator("#track")).to_have_text("Go on", timeout=PATIENCE)
-    page.locator("#add").click()
-    _drag(page, BUTTERFLY)
     page.wait_for_timeout(800)
     take("paused")
     page.locator("#track").click()
     expect(page.locator("#track")).to_have_text("Track", timeout=PATIENCE)
-    page.locator("#targets input[type=text]").first.focus()
     page.locator("#timeline").focus()
     page.keyboard.press("Shift+ArrowLeft")
     page.wait_for_timeout(1500)
     take("tracked")
-    page.keyboard.press("2")
+    page.keyboard.press("Home")
+    page.locator("#add").click()
+    _drag(page, FLOWERS)
+    page.wait_for_timeout(800)
+    page.keyboard.press("Space")
+    expect(page.locator("#track")).to_have_text("Pause", timeout=PATIENCE)
+    expect(page.locator("#track")).to_have_text("Track", timeout=PATIENCE)
+    page.wait_for_timeout(4000)  # until the last words at the bottom are gone
     page.keyboard.press("Home")
     page.keyboard.press("n")
     page.wait_for_timeout(1500)
@@ -85,12 +89,15 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     take("keyboard")
     page.keyboard.press("Escape")
     page.keyboard.press("d")
-    page.keyboard.press("1")
     page.wait_for_timeout(1000)
     take("dark")
     page.set_viewport_size(TABLET)
     page.wait_for_timeout(1000)
     take("tablet")
+
+
+def _shot(page: Page, path: Path) -> None:
+    page.screenshot(path=path, type="jpeg", quality=85, animations="disabled")
 
 
 def _drag(page: Page, box: tuple[int, int, int, int]) -> None:

@@ -80,7 +80,6 @@ by("formats").append(
 );
 by("formats").addEventListener("change", adapt);
 by("export").addEventListener("click", () => (openExport(), adapt()));
-by("export-go").addEventListener("click", start);
 dialog.addEventListener("submit", (event) => {
   event.preventDefault();
   if (!running) start();
