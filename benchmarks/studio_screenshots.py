@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
 from benchmarks.studio_process import StudioProcess
 from benchmarks.videos import RABBIT, ROOT
 
-LAPTOP, TABLET = {"width": 1366, "height": 768}, {"width": 820, "height": 1180}
+LAPTOP: ViewportSize = {"width": 1366, "height": 768}
+TABLET: ViewportSize = {"width": 820, "height": 1180}
 PATIENCE = 600_000
 FLOWERS = (360, 100, 75, 75)  # a second target, in the first frame; the rabbit gets up before it
 

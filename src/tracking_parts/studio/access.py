@@ -137,7 +137,7 @@ class AccessControl:
 
 
 def token_in_query(scope: Scope) -> str:
-    return parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+    return str(parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0])
 
 
 def _reads(scope: Scope) -> bool:
