@@ -12,22 +12,22 @@ VOT_STAMP := $(VOT_VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --no-input --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup vot demo test check format bench20 bench-speed gate gate-update clean
+.PHONY: help setup vot demo test check format bench20 studio bench-studio bench-speed gate gate-update clean
 
 help:  ## Show these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (torch is about 200 MB)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install -c constraints.txt -e ".[dev,ncnn]"
+	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,studio]"
 	@# Both builds of OpenCV share one folder: the contrib one, with CSRT and KCF, goes over the plain one.
 	@$(PIP) install -c constraints.txt --no-deps opencv-contrib-python-headless
 	@touch $@
 
 $(TEST_STAMP): $(STAMP)
-	@echo "installing what the tests compare with and show things in (Ray, got10k, TraX, dlib, rerun, supervision)"
-	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,ray,vot,got10k,rerun,supervision,notebook]"
+	@echo "installing what the tests compare with and show things in (Ray, got10k, TraX, dlib, rerun, supervision, the studio)"
+	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,ray,vot,got10k,rerun,supervision,notebook,studio]"
 	@$(PIP) install -c constraints.txt --no-deps dlib-bin
 	@touch $@
 
@@ -63,6 +63,12 @@ bench20: setup  ## Compare with CSRT on the sequences in DATA, resumable
 	@$(BIN)/stp bench run stp:default "stp:default?alpha=1" opencv:csrt \
 		--data $(DATA) --out $(BENCH_OUT) --processes $(PROCESSES)
 	@$(BIN)/stp bench score --data $(DATA) --out $(BENCH_OUT)
+
+studio: setup  ## Open the studio, a web page on this computer
+	@$(BIN)/stp studio
+
+bench-studio: setup  ## Compare the studio's speed with the command line's
+	@$(BIN)/python -m benchmarks.studio_speed
 
 bench-speed: setup  ## Measure speed against CSRT, and all other figures about speed, in one table
 	@$(BIN)/python -m benchmarks.speed

@@ -57,6 +57,18 @@ def test_files_know_nothing_of_the_method(path: Path) -> None:
     assert tops <= SHARED_BY_ALL | {"io", "vgg"}
 
 
+STUDIO_FILES = [path for path in ALL_FILES if layer_of(path).startswith("studio.")]
+OF_THE_TRACKER = {"Tracker", "MultiTracker", "TrackerConfig"}
+SEEN_BY_THE_STUDIO = SHARED_BY_ALL | {"io", "studio", "viewers", "output_files", "__version__"} | OF_THE_TRACKER
+
+
+@pytest.mark.parametrize("path", STUDIO_FILES, ids=layer_of)
+def test_the_studio_never_reaches_into_the_tracker(path: Path) -> None:
+    """It uses the tracker by its public names and reads results and traces; nothing of the method is imported."""
+    tops = {name.split(".")[0] for name in imports_of(path)}
+    assert tops <= SEEN_BY_THE_STUDIO
+
+
 @pytest.mark.parametrize("path", [PACKAGE / "evaluation" / "measures.py"], ids=layer_of)
 def test_measures_are_pure(path: Path) -> None:
     assert {name.split(".")[0] for name in imports_of(path)} == {"geometry"}

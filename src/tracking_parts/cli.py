@@ -40,6 +40,7 @@ from tracking_parts.cli_options import (
     VideoOption,
 )
 from tracking_parts.cli_profile import profile_command
+from tracking_parts.cli_studio import studio_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
 from tracking_parts.threads import wait_briefly
@@ -60,6 +61,7 @@ app = typer.Typer(
 bench_app.command("paper")(paper_command)
 bench_app.command("gate")(gate_command)
 app.command("profile", cls=DescribedCommand)(profile_command)
+app.command("studio", cls=DescribedCommand)(studio_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(vot_app, name="vot")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tracking_parts.result import Result
 
 ONE_BASED = 1.0  # added to x and y where a format calls the first pixel (1, 1)
 CSV_HEADER = "frame,x,y,w,h,confidence,state,x1,y1,x2,y2,x3,y3,x4,y4"
@@ -21,3 +24,11 @@ class SequenceInfo:
     fps: float | None = None
     frame_count: int | None = None
     label: str = "object"
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One object's results in order of frames; frames in which there is none are left out."""
+
+    name: str
+    rows: Sequence[tuple[int, Result]]

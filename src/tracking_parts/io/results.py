@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from tracking_parts.errors import FormatError, OutputError
 from tracking_parts.geometry import Polygon
@@ -160,44 +160,52 @@ def _flat(polygon: Polygon) -> tuple[float, ...]:
     return tuple(value for point in polygon for value in point)
 
 
-def _jsonl_row(index: int, result: Result, first: bool) -> str:
-    row = {
+def json_values(index: int, result: Result) -> dict[str, Any]:
+    """One row of ``jsonl``."""
+    return {
         "frame": index,
         "box": list(result.box.xywh),
         "polygon": [[float(x), float(y)] for x, y in result.polygon],
         "confidence": float(result.confidence),
         "state": str(result.state),
     }
-    return json.dumps(row) + "\n"
 
 
-def _csv_row(index: int, result: Result, first: bool) -> str:
+def _jsonl_row(index: int, result: Result, first: bool) -> str:
+    return json.dumps(json_values(index, result)) + "\n"
+
+
+def csv_row(index: int, result: Result, first: bool = False) -> str:
+    """One row of ``csv``."""
     box, polygon = _numbers(*result.box.xywh), _numbers(*_flat(result.polygon))
     return f"{index},{box},{_numbers(result.confidence)},{result.state},{polygon}\n"
 
 
-def _otb_row(index: int, result: Result, first: bool) -> str:
+def otb_row(index: int, result: Result, first: bool = False) -> str:
+    """One row of ``otb``."""
     x, y, w, h = result.box.xywh
     return _numbers(x + ONE_BASED, y + ONE_BASED, w, h) + "\n"
 
 
-def _vot_row(index: int, result: Result, first: bool) -> str:
+def vot_row(index: int, result: Result, first: bool) -> str:
+    """One row of ``vot``."""
     if first:
         return VOT_START + "\n"
     return _numbers(*(result.box.xywh if is_upright(result) else _flat(result.polygon))) + "\n"
 
 
-def _mot_row(index: int, result: Result, first: bool) -> str:
+def mot_row(index: int, result: Result, first: bool = False, *, track: int = 1) -> str:
+    """One row of ``mot``."""
     x, y, w, h = result.box.xywh
-    return f"{index + 1},1,{_numbers(x + ONE_BASED, y + ONE_BASED, w, h, result.confidence)},-1,-1,-1\n"
+    return f"{index + 1},{track},{_numbers(x + ONE_BASED, y + ONE_BASED, w, h, result.confidence)},-1,-1,-1\n"
 
 
 _FORMATS = {
     "jsonl": _Format(_jsonl_row),
-    "csv": _Format(_csv_row, head=lambda info: CSV_HEADER + "\n"),
-    "otb": _Format(_otb_row, consecutive=True),
-    "vot": _Format(_vot_row, consecutive=True),
-    "mot": _Format(_mot_row),
+    "csv": _Format(csv_row, head=lambda info: CSV_HEADER + "\n"),
+    "otb": _Format(otb_row, consecutive=True),
+    "vot": _Format(vot_row, consecutive=True),
+    "mot": _Format(mot_row),
     "cvat": _Format(cvat.row, head=cvat.head, tail=cvat.tail),
 }
 RESULT_FORMATS: tuple[str, ...] = tuple(_FORMATS)

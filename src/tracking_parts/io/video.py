@@ -24,7 +24,17 @@ from tracking_parts.io.containers import missing_bytes
 from tracking_parts.io.sequences import GroundTruth, read_sequence
 from tracking_parts.io.video_writer import VideoWriter
 
-__all__ = ["BrokenSourceError", "Frame", "FrameSource", "VideoWriter", "open_source", "read_image"]
+__all__ = [
+    "BrokenSourceError",
+    "Frame",
+    "FrameSource",
+    "VideoWriter",
+    "frame_rate",
+    "open_container",
+    "open_source",
+    "read_image",
+    "upright_bgr",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -182,7 +192,8 @@ def _read_camera(camera: cv2.VideoCapture, name: str) -> Generator[Frame, None, 
         yield frame
 
 
-def _open_video(address: str, name: str, start: int, end: int | None) -> FrameSource:
+def open_container(address: str) -> tuple[Any, av.VideoStream]:
+    """A video file or stream as the video library sees it, and the stream of pictures in it."""
     is_stream = "://" in address
     try:
         container = av.open(address, timeout=STREAM_TIMEOUT_SECONDS if is_stream else None)
@@ -193,9 +204,19 @@ def _open_video(address: str, name: str, start: int, end: int | None) -> FrameSo
     if not isinstance(stream, av.VideoStream) or stream.disposition & Disposition.attached_pic:
         container.close()
         raise SourceError(f"{address} holds no video")
+    return container, stream
+
+
+def frame_rate(stream: av.VideoStream) -> float | None:
+    """Frames per second; None where the file does not tell."""
+    rate = stream.average_rate or stream.guessed_rate
+    return float(rate) if rate else None
+
+
+def _open_video(address: str, name: str, start: int, end: int | None) -> FrameSource:
+    container, stream = open_container(address)
     total = stream.frames or None
     counted = None if total is None else len(range(total)[start:end])
-    rate = stream.average_rate or stream.guessed_rate
     pictures = _decode(container, stream, address)
     return FrameSource(
         name,
@@ -203,7 +224,7 @@ def _open_video(address: str, name: str, start: int, end: int | None) -> FrameSo
         start=start,
         frame_count=counted,
         source_frame_count=total,
-        fps=float(rate) if rate else None,
+        fps=frame_rate(stream),
         on_close=container.close,
     )
 
@@ -268,11 +289,16 @@ def _delayed(stream: av.VideoStream, before_pts: int | None) -> Iterator[av.Vide
 def _converted(
     pictures: Generator[av.VideoFrame, None, None], start: int, end: int | None
 ) -> Generator[Frame, None, None]:
-    """Pictures as BGR arrays, turned upright as phones ask for in the metadata; skipped ones are not converted."""
+    """Pictures as BGR arrays; skipped ones are not converted."""
     for picture in _sliced(pictures, start, end):
-        frame = picture.to_ndarray(format="bgr24")
-        quarter_turns = round(picture.rotation / 90) % 4  # counter-clockwise, as np.rot90 turns
-        yield np.ascontiguousarray(np.rot90(frame, quarter_turns)) if quarter_turns else frame
+        yield upright_bgr(picture)
+
+
+def upright_bgr(picture: av.VideoFrame) -> NDArray[np.uint8]:
+    """A picture as a BGR array, turned as its metadata ask."""
+    frame = np.asarray(picture.to_ndarray(format="bgr24"), np.uint8)
+    quarter_turns = round(picture.rotation / 90) % 4  # counter-clockwise, as np.rot90 turns
+    return np.ascontiguousarray(np.rot90(frame, quarter_turns)) if quarter_turns else frame
 
 
 def _sliced(frames: Generator[Any, None, None], start: int, end: int | None) -> Generator[Any, None, None]:
