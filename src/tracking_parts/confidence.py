@@ -39,7 +39,7 @@ def gather_evidence(
 
 
 def confidence(evidence: Evidence, config: TrackerConfig) -> float:
-    """How likely the box overlaps the object by more than half: a fitted logistic of the evidence (docs/decisions.md)."""
+    """How likely the box overlaps the object by more than half: a fitted logistic of the evidence."""
     terms = confidence_terms(evidence, config)
     total = sum(weight * term for weight, term in zip(config.confidence_weights, terms, strict=True))
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))

@@ -48,7 +48,7 @@ class TrackerConfig:
     narrow_above: float = _setting(0.65, "confidence from which on the object may be called steady", low=0, high=1)
     narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
     wide_every: int = _setting(4, "a steady object is looked at as usual, and learned, every so many frames", low=1)
-    widen_below: float = _setting(0.25, "confidence below which the same frame is looked at widely too", low=0, high=1)
+    widen_below: float = _setting(0.2, "confidence below which the same frame is looked at widely too", low=0, high=1)
 
     # --- features (section 3, tracker structure)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
@@ -153,8 +153,8 @@ class TrackerConfig:
         (-2.4, 3.2, -0.5, 0.0, 2.6),
         "logistic weights: bias, share of agreeing parts, distance of the pathways, F_t and C_t at the centre",
     )
-    uncertain_below: float = _setting(0.25, "confidence below which the state is uncertain", low=0, high=1)
-    lost_below: float = _setting(0.22, "confidence below which the target counts as missing", low=0, high=1)
+    uncertain_below: float = _setting(0.15, "confidence below which the state is uncertain", low=0, high=1)
+    lost_below: float = _setting(0.12, "confidence below which the target counts as missing", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
     lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
