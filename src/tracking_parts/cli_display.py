@@ -190,7 +190,8 @@ def _print_rows(rows: Mapping[str, str]) -> None:
 
 def say_light_trunk_is_made() -> None:
     """Before it is: it takes a while, once."""
-    _progress_console().print("making the light trunk from these weights and three clips (2 MB): once, some seconds")
+    words = "making the light trunk from these weights and three clips (2 MB): once, some seconds"
+    _progress_console().print(words, soft_wrap=True)
 
 
 def print_light_trunk(path: Path) -> None:

@@ -34,7 +34,7 @@ from tracking_parts.vgg import ranks_of
 logger = logging.getLogger(__name__)
 
 PICTURES = "clips 1"  # which pictures; to be raised when those below change
-FRAME_STEP = 8  # a crop of every eighth frame: 65 in all
+FRAME_STEP = 8  # a crop of every eighth frame: 64 in all
 CROP_SIZE = 96
 SMALLEST_WINDOW = 48  # in pixels of the clip
 
