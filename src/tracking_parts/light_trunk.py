@@ -54,17 +54,18 @@ def factorise(weights: Mapping[str, Tensor], rgb: Tensor, ranks: Mapping[str, in
     factorised = dict(weights)
     generator = torch.Generator().manual_seed(0)
     pictures = standardise(rgb).contiguous(memory_format=torch.channels_last)
-    whole_maps = light_maps = list(pictures.split(PICTURES_AT_ONCE))  # one list until they part
+    whole_maps = light_maps = list(pictures.split(PICTURES_AT_ONCE))
     for layer in layers_up_to(tuple(ranks)):
-        wanted = [_responses(maps, weights, layer) for maps in whole_maps]
-        found = wanted if light_maps is whole_maps else [_responses(maps, weights, layer) for maps in light_maps]
+        still_equal = light_maps is whole_maps
+        whole_maps = [_responses(maps, weights, layer) for maps in whole_maps]
+        light_maps = whole_maps if still_equal else [_responses(maps, weights, layer) for maps in light_maps]
         if layer.name in ranks:
-            places = _some_places(wanted, generator)
-            regression = Regression.fit(_cells(found, places), _cells(wanted, places), ranks[layer.name])
+            places = _some_places(whole_maps, generator)
+            regression = Regression.fit(_cells(light_maps, places), _cells(whole_maps, places), ranks[layer.name])
             factorised |= regression.factors(layer.name, weights)
-            found = [regression(maps) for maps in found]
-        whole_maps = [torch.relu(maps) for maps in wanted]
-        light_maps = whole_maps if found is wanted else [torch.relu(maps) for maps in found]
+            light_maps = [regression(maps) for maps in light_maps]
+        for maps in whole_maps if light_maps is whole_maps else (*whole_maps, *light_maps):
+            maps.relu_()
     return factorised
 
 

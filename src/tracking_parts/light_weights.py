@@ -58,7 +58,7 @@ def light_weights(whole: Tensors, *, force: bool = False) -> Tensors:
     path = light_file(made_from)
     if path.is_file() and not force:
         try:
-            return _read(path, provenance)
+            return {**whole, **_read(path, provenance)}
         except WeightsError as error:
             logger.warning("%s; making them anew", error)
     return _make(whole, path, provenance)
@@ -73,9 +73,10 @@ def _make(whole: Tensors, path: Path, provenance: Mapping[str, str]) -> Tensors:
     logger.info("making the light trunk from the whole one (once; it takes some seconds)")
     begun = time.perf_counter()
     light = factorise(whole, rgb_batch(calibration_crops(), torch.device("cpu")))
+    factors = {name: tensor for name, tensor in light.items() if tensor is not whole.get(name)}
     try:
-        metadata = {**provenance, "tensors_sha256": tensors_sha256(light)}
-        write_atomically(path, safetensors.torch.save(light, metadata=metadata))
+        metadata = {**provenance, "tensors_sha256": tensors_sha256(factors)}
+        write_atomically(path, safetensors.torch.save(factors, metadata=metadata))
     except OSError as error:
         logger.warning("cannot keep the light trunk in %s: %s", path, error)
     logger.info("light trunk made in %.1f s, kept in %s", time.perf_counter() - begun, path)
@@ -83,6 +84,7 @@ def _make(whole: Tensors, path: Path, provenance: Mapping[str, str]) -> Tensors:
 
 
 def _read(path: Path, provenance: Mapping[str, str]) -> Tensors:
+    """The factorised layers; the others are those of the whole weights."""
     metadata = light_metadata(path)
     if any(metadata.get(name) != value for name, value in provenance.items()):
         raise WeightsError(f"the cached light trunk {path} was made of other weights or in another way")
