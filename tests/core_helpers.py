@@ -25,6 +25,7 @@ Weights = dict[str, Tensor]
 SMALL: dict[str, Any] = {
     "crop_size": 64,
     "search_factor": 2.5,
+    "trunk": "whole",
     "tap": "conv3_1",
     "convnet_tap": "conv3_3",
     "channels": 32,

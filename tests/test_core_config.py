@@ -38,6 +38,7 @@ def test_the_papers_values() -> None:
         "box_model": "affine",
         "tap": "conv3_3",
         "roles": "all",
+        "trunk": "whole",
     }
     assert {name: getattr(paper, name) for name in stated} == stated
     assert len(paper.part_sizes) == 3
@@ -48,6 +49,7 @@ def test_profiles() -> None:
     assert TrackerConfig.profile("default") == TrackerConfig()
     fast = TrackerConfig.profile("fast")
     assert (fast.update, fast.new_parts) == ("none", False)
+    assert (fast.trunk, TrackerConfig().trunk) == ("light", "light")
     with pytest.raises(ConfigError, match="papr"):
         TrackerConfig.profile("papr")
 

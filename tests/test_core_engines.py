@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from core_helpers import random_weights, real_weights, small_tracker
-from tracking_parts import Tracker, trunk_engines
+from tracking_parts import Tracker, TrackerConfig, trunk_engines
 from tracking_parts.cli_options import TrunkEngine
 from tracking_parts.errors import ConfigError
 from tracking_parts.features import FeatureExtractor, TorchTrunk, each_alone
@@ -139,7 +139,7 @@ def test_maps_outlive_the_next_picture(ncnn: ModuleType) -> None:
 
 
 def test_a_map_that_is_told_and_used_is_split() -> None:
-    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2")).splitlines()
+    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2"), {}).splitlines()
     assert lines == [
         "7767517",
         "6 7",
@@ -199,7 +199,9 @@ def test_an_engine_that_disagrees_is_not_used(
 def test_both_engines_track_alike(ncnn: ModuleType, moving_object: Any) -> None:
     boxes = {}
     for engine in ("torch", "ncnn"):
-        tracker = Tracker("fast", weights=random_weights(), engine=engine)
+        tracker = Tracker(
+            TrackerConfig.profile("fast").override(trunk="whole"), weights=random_weights(), engine=engine
+        )
         tracker.init(moving_object.frames[0], moving_object.boxes[0])
         boxes[engine] = [tracker.update(frame).box.xywh for frame in moving_object.frames[1:6]]
     assert np.abs(np.array(boxes["torch"]) - np.array(boxes["ncnn"])).max() < 0.5

@@ -57,7 +57,8 @@ def test_follows_a_shrinking_object() -> None:
 
 @pytest.mark.parametrize("profile", ["default", "fast"])
 def test_profiles_follow_as_they_are(profile: str, moving_object: SyntheticSequence) -> None:
-    with Tracker(profile, weights=random_weights()) as tracker:
+    config = TrackerConfig.profile(profile).override(trunk="whole")
+    with Tracker(config, weights=random_weights()) as tracker:
         results = follow(tracker, moving_object, 6)
     assert min(overlaps(results, moving_object)) > 0.6
 
@@ -233,5 +234,5 @@ def test_trace_tells_how_the_result_came_about(moving_object: SyntheticSequence)
 
 
 def test_configuration_is_kept(moving_object: SyntheticSequence) -> None:
-    config = TrackerConfig.profile("fast")
+    config = TrackerConfig.profile("paper")
     assert Tracker(config, weights=random_weights()).config == config

@@ -211,22 +211,33 @@ def weights(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Fetch again even if they are cached.")] = False,
 ) -> None:
-    """Fetch the network's weights (done by itself on first use), check them and show where they came from.
+    """Fetch the network's weights (done by itself on first use), check them and show where they came from. Then make
+    the light trunk of them, which the profiles default and fast use.
 
     Example, on a machine without network: [bold]stp weights --source vgg16-397923af.pth[/bold]
     """
-    from tracking_parts.cli_display import download_progress, print_provenance
+    from tracking_parts.cli_display import (
+        download_progress,
+        print_light_trunk,
+        print_provenance,
+        say_light_trunk_is_made,
+    )
     from tracking_parts.io.refetch import refetch_weights
+    from tracking_parts.io.weight_files import tensors_sha256
     from tracking_parts.io.weights import PUBLISHED, load_weights, weights_provenance
+    from tracking_parts.light_weights import light_file, light_weights
 
     with download_progress() as progress:
-        if force:
-            refetch_weights(source, progress)
-        else:
-            load_weights(source, progress=progress)
+        whole = refetch_weights(source, progress) if force else load_weights(source, progress=progress)
     cached = weights_provenance(source if source is None or source in PUBLISHED else "local")
     if cached is not None:
         print_provenance(*cached)
+    path = light_file(tensors_sha256(whole))
+    if force or not path.is_file():
+        say_light_trunk_is_made()
+    light_weights(whole, force=force)
+    if path.is_file():
+        print_light_trunk(path)
 
 
 @app.command(cls=DescribedCommand)

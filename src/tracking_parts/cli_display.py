@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -162,30 +163,45 @@ def _plain_downloads(console: Console) -> DownloadProgress:
 
 def print_report(report: RunReport, paths: Sequence[tuple[str, Path]]) -> None:
     """The small table at the end of a run."""
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")
+    rows: dict[str, str] = {}
     first, last = report.first_index, report.next_index - 1
-    table.add_row("frames", f"{report.frames} (numbers {first} to {last})")
+    rows["frames"] = f"{report.frames} (numbers {first} to {last})"
     alone = f"tracker alone {report.tracker_fps:.1f} fps after a start of {report.start_seconds:.1f} s"
-    table.add_row("speed", f"{report.fps:.1f} fps; {alone}")
+    rows["speed"] = f"{report.fps:.1f} fps; {alone}"
     shares = (f"{state} {count / report.frames:.0%}" for state, count in report.states.items())
-    table.add_row("states", ", ".join(shares))
-    for what, path in paths:
-        table.add_row(what, Text(str(path)))
-    output_console().print(table)
+    rows["states"] = ", ".join(shares)
+    _print_rows({**rows, **{what: str(path) for what, path in paths}})
 
 
 def print_provenance(path: Path, provenance: Provenance) -> None:
     """Where the weights are and where they came from."""
+    facts = {name.replace("_", " "): str(value) for name, value in dataclasses.asdict(provenance).items() if value}
+    _print_rows({"weights": str(path), **facts})
+
+
+def _print_rows(rows: Mapping[str, str]) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
-    table.add_row("weights", Text(str(path)))
-    for name, value in dataclasses.asdict(provenance).items():
-        if value:
-            table.add_row(name.replace("_", " "), Text(str(value)))
+    for name, value in rows.items():
+        table.add_row(name, Text(value))
     output_console().print(table)
+
+
+def say_light_trunk_is_made() -> None:
+    """Before it is: it takes a while, once."""
+    words = "making the light trunk from these weights and three clips (2 MB): once, some seconds"
+    _progress_console().print(words, soft_wrap=True)
+
+
+def print_light_trunk(path: Path) -> None:
+    """Where it is and how it was made."""
+    from tracking_parts.light_weights import light_metadata
+
+    metadata = light_metadata(path)
+    ranks = ", ".join(f"{layer} {rank}" for layer, rank in json.loads(metadata["ranks"]).items())
+    rows = {"light trunk": str(path), "method": f"{metadata['method']}, {metadata['pictures']}", "ranks": ranks}
+    _print_rows({**rows, "made from": metadata["made_from"], "tensors sha256": metadata["tensors_sha256"]})
 
 
 def print_settings(configs: Mapping[str, TrackerConfig]) -> None:

@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tracking_parts.cli_display import complain, download_progress, print_report, tracking_progress
+from tracking_parts.cli_display import (
+    complain,
+    download_progress,
+    print_report,
+    say_light_trunk_is_made,
+    tracking_progress,
+)
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import ConfigError, InvalidBoxError, TrackingPartsError
 from tracking_parts.geometry import Box
 from tracking_parts.io.results import SequenceInfo
 from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
+from tracking_parts.light_weights import light_file
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
 from tracking_parts.threads import use_threads
 from tracking_parts.tracking import Ending, RunReport, run_tracking
@@ -80,12 +87,15 @@ def run_request(request: TrackRequest) -> int:
 
 
 def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> Tracker:
-    """The tracker, with a progress bar if its weights must be fetched first."""
+    """The tracker, with a progress bar if its weights must be fetched first, and a word if its trunk must be made."""
     from tracking_parts.tracker import Tracker
 
     if weights_provenance() is None:
         with download_progress() as progress:
             load_weights(progress=progress)
+    cached = weights_provenance()
+    if config.trunk == "light" and not (cached and light_file(cached[1].tensors_sha256).is_file()):
+        say_light_trunk_is_made()
     return Tracker(config, device=device, seed=seed, engine=engine)
 
 

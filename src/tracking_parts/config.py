@@ -22,6 +22,7 @@ CONVNETS = ("end_to_end", "frozen_trunk", "linear")
 CONFIDENT_RULES = ("best_share", "within_radius")
 ROLE_SCHEMES = ("all", "one")
 VOTE_SCALES = ("own", "usual")
+TRUNKS = ("whole", "light")
 
 
 def _setting(
@@ -51,6 +52,7 @@ class TrackerConfig:
     widen_below: float = _setting(0.2, "confidence below which the same frame is looked at widely too", low=0, high=1)
 
     # --- features (section 3, tracker structure)
+    trunk: str = _setting("light", "VGG's frozen layers whole, or factorised: about half the time", TRUNKS)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
     convnet_tap: str = _setting("conv4_1", "VGG layer that the ConvNetPart sees, or learns up to")
     channels: int = _setting(
@@ -273,6 +275,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "crop_size": 256,
         "narrow_search": 0.0,
         "widen_below": 0.0,
+        "trunk": "whole",
         "convnet_tap": "conv3_3",
         "channels": 0,
         "convnet_channels": 0,

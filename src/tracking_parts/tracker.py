@@ -24,6 +24,7 @@ from tracking_parts.frames import Frame, Glance, Reach, as_bgr, as_box
 from tracking_parts.geometry import Box
 from tracking_parts.io.weights import load_weights
 from tracking_parts.learning import Learner
+from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
 from tracking_parts.result import Result, State
 from tracking_parts.step import Reading, Step, build_trace, first_reading
@@ -64,7 +65,8 @@ class Tracker:
         # The trunk goes no deeper than what is heard.
         self._convnet_tap = self.config.convnet_tap if self.config.convnet_learns else self.config.tap
         taps = dict.fromkeys((self.config.tap, self._convnet_tap))
-        self._extract = FeatureExtractor(self._weights, tuple(taps), self.device, engine)
+        frozen = trunk_weights(self._weights, self.config.trunk)
+        self._extract = FeatureExtractor(frozen, tuple(taps), self.device, engine)
         self.engine = self._extract.engine.name  # the one that was found: torch or ncnn
         self._stride = vgg_layer(self.config.tap).stride
         self._learner = Learner(self.config)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from tracking_parts.errors import ConfigError
-from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, vgg_layer
+from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, ranks_of, vgg_layer
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ class NcnnTrunk:
         net = self._new_net(threads)
         with tempfile.TemporaryDirectory() as folder:
             structure, numbers = Path(folder) / "trunk.param", Path(folder) / "trunk.bin"
-            structure.write_text(structure_text(layers, self._taps), encoding="ascii")
+            structure.write_text(structure_text(layers, self._taps, ranks_of(self._weights)), encoding="ascii")
             with numbers.open("wb") as stream:
                 for layer in layers:
                     stream.write(layer_bytes(self._weights, layer))
@@ -175,8 +175,8 @@ class NcnnTrunk:
         return maps
 
 
-def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str]) -> str:
-    """The trunk in ncnn's text format: one line per layer with its inputs, outputs and numbered parameters."""
+def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str], ranks: Mapping[str, int]) -> str:
+    """The trunk in ncnn's text format: one line per step with its inputs, outputs and numbered parameters."""
     lines = ["Input picture 0 1 picture"]
     blobs, current = 1, "picture"
     for layer in layers:
@@ -184,10 +184,15 @@ def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str]) -> str:
             lines.append(f"Pooling pool_{layer.name} 1 1 {current} pooled_{layer.name} 0=0 1=2 2=2")
             blobs, current = blobs + 1, f"pooled_{layer.name}"
         # 0: channels, 1: kernel, 4: padding, 5: has a bias, 6: number of weights, 9: followed by ReLU
-        count = layer.out_channels * layer.in_channels * 9
+        rank = ranks.get(layer.name)
+        numbers = f"0={layer.out_channels} 1=3 4=1 5=1 6={layer.out_channels * layer.in_channels * 9} 9=1"
+        if rank is not None:
+            narrow = f"0={rank} 1=3 4=1 5=0 6={rank * layer.in_channels * 9} 9=0"
+            lines.append(f"Convolution narrow_{layer.name} 1 1 {current} narrowed_{layer.name} {narrow}")
+            blobs, current = blobs + 1, f"narrowed_{layer.name}"
+            numbers = f"0={layer.out_channels} 1=1 4=0 5=1 6={layer.out_channels * rank} 9=1"
         inner = layer.name in taps and layer is not layers[-1]
         output = f"inner_{layer.name}" if inner else layer.name
-        numbers = f"0={layer.out_channels} 1=3 4=1 5=1 6={count} 9=1"
         lines.append(f"Convolution {layer.name} 1 1 {current} {output} {numbers}")
         blobs, current = blobs + 1, output
         if inner:  # a map that is both told and used further must be split
@@ -197,6 +202,8 @@ def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str]) -> str:
 
 
 def layer_bytes(weights: Mapping[str, Tensor], layer: VGGLayer) -> bytes:
-    """Weights and bias of one layer in ncnn's binary format: a tag (0: plain floats), weights, bias."""
-    weight, bias = (weights[f"{layer.name}.{kind}"].detach().cpu().numpy() for kind in ("weight", "bias"))
-    return np.uint32(0).tobytes() + weight.astype("<f4").tobytes() + bias.astype("<f4").tobytes()
+    """One layer in ncnn's binary format: for each step a tag (0: plain floats) and its weights, at the end the bias."""
+    kinds = [kind for kind in ("weight", "mix", "bias") if f"{layer.name}.{kind}" in weights]
+    arrays = {kind: weights[f"{layer.name}.{kind}"].detach().cpu().numpy().astype("<f4") for kind in kinds}
+    tag = np.uint32(0).tobytes()
+    return b"".join((b"" if kind == "bias" else tag) + array.tobytes() for kind, array in arrays.items())

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tracking_parts.errors import ConfigError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +45,8 @@ def vgg_layer(name: str) -> VGGLayer:
         if layer.name == name:
             return layer
     raise ConfigError(f"unknown layer {name!r}: the network has {', '.join(LAYER_NAMES)}")
+
+
+def ranks_of(weights: Mapping[str, Tensor]) -> dict[str, int]:
+    """The layers that are factorised in these weights, and the channels between their two steps."""
+    return {name.removesuffix(".mix"): mix.shape[1] for name, mix in weights.items() if name.endswith(".mix")}
