@@ -196,6 +196,11 @@ class TrackerConfig:
         """With α = 1 nobody would hear it."""
         return self.alpha < 1.0
 
+    @property
+    def learns_later(self) -> bool:
+        """Whether anything is learned after the first frames."""
+        return self.new_parts or self.roles == "all" or (self.convnet_learns and self.update != "none")
+
     def override(self, **values: Any) -> TrackerConfig:
         """A copy with some settings replaced; unknown names raise."""
         known = {setting.name for setting in dataclasses.fields(self)}
@@ -299,6 +304,14 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "freeze_when_unsure": False,
         "lost_below": 0.0,
     },
-    # Nothing is learned after the start, and a smaller crop: for weak machines and many streams.
-    "fast": {"crop_size": 80, "update": "none", "new_parts": False, "roles": "one"},
+    # Nothing is learned after the start, a smaller crop and fewer channels: for weak machines and many streams.
+    "fast": {
+        "crop_size": 80,
+        "channels": 32,
+        "convnet_channels": 32,
+        "wide_every": 8,
+        "update": "none",
+        "new_parts": False,
+        "roles": "one",
+    },
 }

@@ -75,7 +75,7 @@ class Learner:
 
     def is_due(self, target: Target) -> bool:
         """Whether the next frame is one of those that are always learned from."""
-        last_of_u = target.frames_since_learning + 1 >= self._config.u
+        last_of_u = self._config.learns_later and target.frames_since_learning + 1 >= self._config.u
         return last_of_u or (self._config.convnet_learns and not target.memory.has_all_first)
 
     def parts_agree(self, evidence: Evidence) -> bool:
