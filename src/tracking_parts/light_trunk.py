@@ -1,4 +1,4 @@
-"""A trunk of about half the work: VGG's convolutions, each in two steps of lower rank.
+"""A trunk of less than half the work: VGG's convolutions, each in two steps of lower rank.
 
 The responses of a layer to real pictures lie near a space of fewer dimensions than it has channels. So a 3x3
 convolution with o outputs is replaced by one with r < o outputs, without bias and ReLU, and a 1x1 convolution that
