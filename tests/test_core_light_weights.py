@@ -45,9 +45,6 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
     monkeypatch.setenv("STP_CACHE", str(tmp_path))
     monkeypatch.setattr(light_weights, "calibration_crops", counted.crops)
     monkeypatch.setattr(light_weights, "RANKS", RANKS)
-    monkeypatch.setattr(
-        light_weights, "factorise", lambda weights, rgb: light_trunk.factorise(weights, rgb, light_weights.RANKS)
-    )
     return counted
 
 

@@ -52,7 +52,7 @@ class TrackerConfig:
     widen_below: float = _setting(0.2, "confidence below which the same frame is looked at widely too", low=0, high=1)
 
     # --- features (section 3, tracker structure)
-    trunk: str = _setting("light", "VGG's frozen layers whole, or factorised: about half the time", TRUNKS)
+    trunk: str = _setting("light", "VGG's frozen layers whole, or factorised: 0.6 of the time", TRUNKS)
     tap: str = _setting("conv3_3", "VGG layer that the filter parts see; its cells are the unit of all maps")
     convnet_tap: str = _setting("conv4_1", "VGG layer that the ConvNetPart sees, or learns up to")
     channels: int = _setting(

@@ -1,4 +1,4 @@
-"""A trunk of about half the work: VGG's convolutions, each in two steps of lower rank.
+"""A trunk of less than half the work: VGG's convolutions, each in two steps of lower rank.
 
 The responses of a layer to real pictures lie near a space of fewer dimensions than it has channels. So a 3x3
 convolution with o outputs is replaced by one with r < o outputs, without bias and ReLU, and a 1x1 convolution that
@@ -54,7 +54,8 @@ def factorise(weights: Mapping[str, Tensor], rgb: Tensor, ranks: Mapping[str, in
     factorised = dict(weights)
     generator = torch.Generator().manual_seed(0)
     pictures = standardise(rgb).contiguous(memory_format=torch.channels_last)
-    whole_maps = light_maps = list(pictures.split(PICTURES_AT_ONCE))
+    batches = [pictures[start : start + PICTURES_AT_ONCE] for start in range(0, len(pictures), PICTURES_AT_ONCE)]
+    whole_maps = light_maps = batches
     for layer in layers_up_to(tuple(ranks)):
         still_equal = light_maps is whole_maps
         whole_maps = [_responses(maps, weights, layer) for maps in whole_maps]

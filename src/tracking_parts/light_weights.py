@@ -72,7 +72,7 @@ def light_file(made_from: str) -> Path:
 def _make(whole: Tensors, path: Path, provenance: Mapping[str, str]) -> Tensors:
     logger.info("making the light trunk from the whole one (once; it takes some seconds)")
     begun = time.perf_counter()
-    light = factorise(whole, rgb_batch(calibration_crops(), torch.device("cpu")))
+    light = factorise(whole, rgb_batch(calibration_crops(), torch.device("cpu")), RANKS)
     factors = {name: tensor for name, tensor in light.items() if tensor is not whole.get(name)}
     try:
         metadata = {**provenance, "tensors_sha256": tensors_sha256(factors)}
