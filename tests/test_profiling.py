@@ -172,7 +172,7 @@ def test_solvers_and_transforms_count() -> None:
 
 
 def test_counting_covers_the_stages_and_leaves_the_tracker(moving_object: SyntheticSequence) -> None:
-    with small_tracker(u=3) as tracker:
+    with small_tracker(u=3, narrow_search=0.0) as tracker:
         engine = tracker._extract.engine
         frames = count_operations(tracker, source_of(moving_object, 6), moving_object.boxes[0])
         assert tracker._extract.engine is engine
