@@ -154,7 +154,8 @@ def test_agreement_raises_confidence_and_distance_lowers_it() -> None:
     base = confidence(evidence(), config)
     assert confidence(evidence(part_agreement=0.2), config) < base
     assert confidence(evidence(distance=5.0), config) < base
-    assert confidence(evidence(filter_strength=0.1), config) < base
+    heard = config.override(confidence_weights=(-2.4, 3.2, -0.5, 1.0, 2.6))  # F_t has no weight of its own by default
+    assert confidence(evidence(filter_strength=0.1), heard) < confidence(evidence(), heard)
     assert confidence(evidence(convnet_strength=0.1), config) < base
     assert 0 < confidence(evidence(distance=math.nan), config) < 1  # the ConvNetPart does not vote yet
 
