@@ -29,17 +29,17 @@ def _places() -> list[Case]:
         _case("outside the frame", Expect.REFUSE, (400, 300, 40, 40)),
         _case("outside, at negative coordinates", Expect.REFUSE, (-100, -100, 40, 40)),
         _case("partly outside, its centre inside", Expect.ANSWER, (-15, -10, 48, 40)),
-        _case("partly outside, its centre outside", Expect.REFUSE, (310, 230, 40, 40)),
+        _case("partly outside, its centre outside", Expect.EITHER, (310, 230, 40, 40)),
         _case("of no width", Expect.REFUSE, (120, 90, 0, 40)),
         _case("of no width and no height", Expect.REFUSE, (120, 90, 0, 0)),
         _case("of negative size", Expect.REFUSE, (168, 130, -48, -40)),
         _case("one pixel", Expect.ANSWER, (140, 100, 1, 1)),
-        _case("half a pixel", Expect.REFUSE, (140, 100, 0.5, 0.5)),
+        _case("half a pixel", Expect.EITHER, (140, 100, 0.5, 0.5)),
         Case("Boxes", "thin, 200x3", Expect.ANSWER, _thin((200, 3))),
         Case("Boxes", "thin, 3x200", Expect.ANSWER, _thin((3, 200))),
         _case("the whole frame", Expect.ANSWER, (0, 0, WIDTH, HEIGHT)),
         _case("larger than the frame", Expect.ANSWER, (-80, -60, WIDTH + 160, HEIGHT + 120)),
-        _case("three times the frame", Expect.REFUSE, (-WIDTH, -HEIGHT, 3 * WIDTH, 3 * HEIGHT)),
+        _case("three times the frame", Expect.EITHER, (-WIDTH, -HEIGHT, 3 * WIDTH, 3 * HEIGHT)),
     ]
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from torture.odd_case import FOLLOWED, Case, Expect, LostItsWayError, follow, with_box
+from torture.odd_child import in_child
 from torture.odd_players import Ours, as_answer
 from torture.odd_scene import Answer, Player, Scene, Seen, moving_scene, overlap
 
 PLAIN = (120, 90, 48, 40)
 ELSEWHERE = (30, 150, 40, 40)
-PATIENCE = 40  # seconds for a forked child
+PATIENCE = 60.0  # seconds for a forked child
 
 
 def call_cases() -> list[Case]:
@@ -32,7 +30,7 @@ def _order() -> list[Case]:
         Case("Calls", "`init` refused, then `init` with a good box", Expect.FOLLOW, _second_try),
         Case("Calls", "`init` refused while following", Expect.FOLLOW, _refused_while_following, ours_only=True),
         Case("Calls", "`update` after `close`", Expect.REFUSE, _after_close, ours_only=True),
-        Case("Calls", "`init` 20 times", Expect.FOLLOW, _often),
+        Case("Calls", "`init` five times", Expect.FOLLOW, _often),
         Case("Calls", "`trace` before `init`", Expect.REFUSE, lambda ours: ours.tracker.trace, ours_only=True),
         Case("Calls", "`save` before `init`", Expect.REFUSE, lambda ours: ours.tracker.save("x"), ours_only=True),
     ]
@@ -137,7 +135,7 @@ def _after_close(ours: Ours) -> Seen:
 
 
 def _often(player: Player) -> Seen:
-    for _ in range(20):
+    for _ in range(4):
         player.init(moving_scene().frames[0], PLAIN)
     return follow(player, moving_scene(), PLAIN)
 
@@ -212,53 +210,16 @@ def _begin_anew(player: Player, scene: Scene) -> Answer:
     return follow(player, scene, PLAIN).answer
 
 
-def _fork(in_child: Callable[[Player, Scene], Answer]) -> Callable[[Player], Seen]:
+def _fork(work: Callable[[Player, Scene], Answer]) -> Callable[[Player], Seen]:
     """What the child answers; it is killed if it has not in time."""
 
     def play(player: Player) -> Seen:
         scene = moving_scene()
         player.init(scene.frames[0], PLAIN)
         player.update(scene.frames[1])
-        return scene.seen(answer_of_child(lambda: in_child(player, scene)), -1)
+        return scene.seen(in_child(lambda: work(player, scene), PATIENCE), -1)
 
     return play
-
-
-def answer_of_child(work: Callable[[], Answer]) -> Answer:
-    """Fork, work in the child, and bring its answer or its error back."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            message: Any = work()
-        except Exception as error:
-            message = error
-        with os.fdopen(writing, "wb") as stream:
-            pickle.dump(message, stream)
-        os._exit(0)
-    os.close(writing)
-    return _receive(child, reading)
-
-
-def _receive(child: int, reading: int) -> Answer:
-    deadline = time.monotonic() + PATIENCE
-    while os.waitpid(child, os.WNOHANG)[0] == 0:
-        if time.monotonic() > deadline:
-            os.kill(child, 9)
-            os.waitpid(child, 0)
-            os.close(reading)
-            raise TimeoutError(f"the forked child has not answered within {PATIENCE} s")
-        time.sleep(0.05)
-    with os.fdopen(reading, "rb") as stream:
-        data = stream.read()
-    if not data:
-        raise ChildProcessError("the forked child died")
-    message = pickle.loads(data)  # written by ourselves, a moment ago
-    if isinstance(message, Exception):
-        raise message
-    answer: Answer = message
-    return answer
 
 
 # ---------------------------------------------------------------------- making, and several
@@ -319,7 +280,7 @@ def _removed_between(multi: Any, scene: Scene) -> Seen:
 
 
 def _forked_multi(ours: Ours) -> Seen:
-    def in_child(multi: Any, scene: Scene) -> Seen:
-        return scene.seen(answer_of_child(lambda: as_answer(multi.update(scene.frames[2])["a"])), 2)
+    def work(multi: Any, scene: Scene) -> Seen:
+        return scene.seen(in_child(lambda: as_answer(multi.update(scene.frames[2])["a"]), PATIENCE), 2)
 
-    return _with_multi(in_child)(ours)
+    return _with_multi(work)(ours)

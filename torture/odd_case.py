@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from torture.odd_scene import Player, Scene, Seen, moving_scene, overlap
+from torture.odd_scene import XYWH, Player, Scene, Seen, moving_scene, overlap
 
 FOLLOWED = 0.5  # least overlap with the truth
 
@@ -19,6 +19,7 @@ class Expect(str, Enum):
     FOLLOW = "follow"  # the object is there: its box, or the plain word that it is lost
     ANSWER = "answer"  # no place is right, but a finite box comes
     REFUSE = "refuse"  # an error that names the problem
+    EITHER = "either"  # an answer or an error
     DOUBT = "doubt"  # there is no object: it must not be claimed to be seen
 
 
@@ -88,7 +89,7 @@ def judge(case: Case, seen: Seen) -> Outcome:
         return Outcome(Kind.WRONG, f"claims box ({x:g}, {y:g}, {w:g}, {h:g})")
     if not (-1e-6 <= x + w / 2 <= width + 1e-6 and -1e-6 <= y + h / 2 <= height + 1e-6):
         return Outcome(Kind.WRONG, "claims a box whose centre is outside the frame")
-    if case.expect is Expect.ANSWER:
+    if case.expect in (Expect.ANSWER, Expect.EITHER):
         return Outcome(Kind.ANSWERS, answer.state)
     if seen.truth is None:
         doubts = answer.state not in ("", "tracking")
@@ -133,8 +134,11 @@ def with_frames(convert: Callable[[Any], Any]) -> Callable[[Player], Seen]:
     return play
 
 
-def midway(make: Callable[[Any], Any], truth_stays: bool = False) -> Callable[[Player], Seen]:
-    """One bad frame in the middle; if it is refused, tracking must go on as if it had not been shown."""
+def midway(make: Callable[[Any], Any], truth: Callable[[XYWH], XYWH] | None = None) -> Callable[[Player], Seen]:
+    """One bad frame in the middle; if it is refused, tracking must go on as if it had not been shown.
+
+    ``truth`` says where the object is in the bad frame, from where it would be in a good one; None: nowhere.
+    """
 
     def play(player: Player) -> Seen:
         scene = moving_scene()
@@ -147,7 +151,6 @@ def midway(make: Callable[[Any], Any], truth_stays: bool = False) -> Callable[[P
             if not after.found or overlap(after.box, scene.boxes[3]) < FOLLOWED:
                 raise LostItsWayError("refuses the frame, but does not find the object in the next one") from None
             raise
-        seen = scene.seen(answer, 2)
-        return seen if truth_stays else Seen(answer, None, seen.size_wh)
+        return Seen(answer, None if truth is None else truth(scene.boxes[2]))
 
     return play

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from torture.odd_case import Case, Expect, follow, midway, with_frames
-from torture.odd_scene import HEIGHT, WIDTH, Image, Player, Seen, moving_scene, texture
+from torture.odd_scene import HEIGHT, WIDTH, XYWH, Image, Player, Seen, moving_scene, texture
 
 PLAIN = (120, 90, 48, 40)
 
@@ -25,8 +25,24 @@ def _every(name: str, expect: Expect, convert: Callable[[Any], Any]) -> Case:
     return Case("Frames", name, expect, with_frames(convert))
 
 
-def _one(name: str, expect: Expect, make: Callable[[Any], Any], truth_stays: bool = False) -> Case:
-    return Case("One bad frame midway", name, expect, midway(make, truth_stays))
+def _one(
+    name: str, expect: Expect, make: Callable[[Any], Any], truth: Callable[[XYWH], XYWH] | None = None
+) -> Case:
+    return Case("One bad frame midway", name, expect, midway(make, truth))
+
+
+def _unmoved(box: XYWH) -> XYWH:
+    return box
+
+
+def _halved(box: XYWH) -> XYWH:
+    x, y, w, h = box
+    return (x / 2, y / 2, w / 2, h / 2)
+
+
+def _turned(box: XYWH) -> XYWH:
+    x, y, w, h = box
+    return (y, WIDTH - x - w, h, w)
 
 
 def _kinds() -> list[Case]:
@@ -95,11 +111,11 @@ def _unusable() -> list[Case]:
         _one("None", Expect.REFUSE, lambda f: None),
         _one("empty, 0x0", Expect.REFUSE, lambda f: np.zeros((0, 0, 3), np.uint8)),
         _one("NaN inside", Expect.REFUSE, _with_nan),
-        _one("of half the size", Expect.REFUSE, lambda f: np.ascontiguousarray(f[::2, ::2])),
-        _one("larger by one column", Expect.REFUSE, lambda f: np.pad(f, ((0, 0), (0, 1), (0, 0))), truth_stays=True),
-        _one("turned by 90°", Expect.REFUSE, lambda f: np.ascontiguousarray(np.rot90(f))),
-        _one("grey among coloured ones", Expect.FOLLOW, lambda f: cv2.cvtColor(f, cv2.COLOR_BGR2GRAY), truth_stays=True),
-        _one("16-bit among 8-bit ones", Expect.FOLLOW, lambda f: f.astype(np.uint16) * 257, truth_stays=True),
+        _one("of half the size", Expect.REFUSE, lambda f: np.ascontiguousarray(f[::2, ::2]), _halved),
+        _one("larger by one column", Expect.REFUSE, lambda f: np.pad(f, ((0, 0), (0, 1), (0, 0))), _unmoved),
+        _one("turned by 90°", Expect.REFUSE, lambda f: np.ascontiguousarray(np.rot90(f)), _turned),
+        _one("grey among coloured ones", Expect.FOLLOW, lambda f: cv2.cvtColor(f, cv2.COLOR_BGR2GRAY), _unmoved),
+        _one("16-bit among 8-bit ones", Expect.FOLLOW, lambda f: f.astype(np.uint16) * 257, _unmoved),
     ]
 
 

@@ -56,7 +56,9 @@ class Scene:
 
 
 def texture(seed: int, width: int, height: int) -> Image:
-    """Smooth coloured noise: edges everywhere, no two places alike."""
+    """Smooth coloured noise: edges everywhere, no two places alike. A huge one is a smaller one enlarged."""
+    if width * height > 1_000_000:
+        return np.asarray(cv2.resize(texture(seed, width // 8, height // 8), (width, height)), np.uint8)
     noise = np.random.default_rng(seed).normal(size=(height, width, 3)).astype(np.float32)
     smooth = np.asarray(cv2.GaussianBlur(noise, (0, 0), 2.5), np.float32)
     spread = float(smooth.std())

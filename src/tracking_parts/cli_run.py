@@ -29,6 +29,7 @@ from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
+from tracking_parts.making import checked_device
 from tracking_parts.threads import use_threads
 from tracking_parts.tracking import Ending, RunReport, run_tracking
 from tracking_parts.trunk_engines import check_engine
@@ -73,7 +74,7 @@ def parse_box(text: str) -> Box:
 def run_request(request: TrackRequest) -> int:
     """Track, write the files, print the table; return the exit code. Bad input raises before any work is done."""
     config = TrackerConfig.profile(request.profile).override_from_text(request.settings)
-    check_device(request.device)
+    checked_device(request.device)
     check_engine(request.engine)
     use_threads(request.threads)
     with open_source(request.source, start=request.start, end=request.end) as source:
@@ -97,16 +98,6 @@ def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> 
     if config.trunk == "light" and not (cached and light_file(cached[1].tensors_sha256).is_file()):
         say_light_trunk_is_made()
     return Tracker(config, device=device, seed=seed, engine=engine)
-
-
-def check_device(name: str) -> None:
-    """Torch's own complaints run over many lines."""
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"the device {name!r} cannot be used here: {reason}") from None
 
 
 def ground_truth_box(source: FrameSource) -> Box:

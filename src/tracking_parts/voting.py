@@ -69,7 +69,7 @@ def combine(
     rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays.
     """
     pathways = [filter_votes] if convnet_votes is None else [filter_votes, convnet_votes]
-    maps = torch.stack(pathways).cpu().numpy()  # waits for the device, once
+    maps = _numbers_only(torch.stack(pathways).cpu().numpy())  # waits for the device, once
     votes = peak_to_one(maps[0], usual.filters)
     if convnet_votes is not None:
         votes = alpha * votes + (1 - alpha) * peak_to_one(maps[1], usual.convnet)
@@ -82,6 +82,11 @@ def combine(
         for (x, y), top, votes_of_one in zip(own, tops, maps, strict=True)
     ]
     return Decision(masked, (float(centre[0]), float(centre[1])), *opinions)
+
+
+def _numbers_only(maps: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What is not finite, as from a net that learned too fast, is no vote."""
+    return maps if np.isfinite(maps).all() else np.nan_to_num(maps, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> VoteMap:
@@ -101,7 +106,7 @@ def peak_to_one(votes: VoteMap, usual: float = 0.0) -> VoteMap:
 def peak(votes: VoteMap | Tensor) -> Point:
     """Position of the maximum of one map, (x, y), refined to a fraction of a cell."""
     on_host = votes.cpu().numpy() if isinstance(votes, Tensor) else votes
-    positions, _ = refine_peaks(on_host[None])
+    positions, _ = refine_peaks(_numbers_only(on_host[None]))
     return (float(positions[0, 0]), float(positions[0, 1]))
 
 

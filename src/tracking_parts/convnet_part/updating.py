@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -98,10 +99,20 @@ class BackgroundUpdates:
     """Training on a copy, swapped in whole when done, while tracking goes on; a fault never stops tracking."""
 
     def __init__(self) -> None:
+        self._hire()
+
+    def _hire(self) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stp-training")
         self._job: Future[tuple[CentrePathway, float]] | None = None
+        self._process = os.getpid()
+
+    def _after_fork(self) -> None:
+        """A forked child has neither the worker nor what it was doing: it hires one of its own."""
+        if self._process != os.getpid():
+            self._hire()
 
     def train(self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> str:
+        self._after_fork()
         if self._job is not None:
             return "skipped a training: the last one is still running"
         copy = pathway.clone()
@@ -115,6 +126,7 @@ class BackgroundUpdates:
 
     def collect(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         """The newest trained pathway, and what happened, if a training ended since the last call."""
+        self._after_fork()
         if self._job is None or not self._job.done():
             return pathway, None
         job, self._job = self._job, None
@@ -132,10 +144,12 @@ class BackgroundUpdates:
 
     def wait(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         """Like :meth:`collect`, but a running training is waited for first."""
+        self._after_fork()
         if self._job is not None:
             futures.wait([self._job])
         return self.collect(pathway)
 
     def close(self) -> None:
         """Wait for a running training and end the worker."""
+        self._after_fork()
         self._executor.shutdown(wait=True, cancel_futures=True)

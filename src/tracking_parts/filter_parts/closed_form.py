@@ -14,13 +14,17 @@ from torch import Tensor
 def dual_coefficients(gram: Tensor, ridge: float) -> Tensor:
     """``A = (G + λ I)⁻¹`` with λ = ``ridge`` times the mean energy of a patch: [n, n].
 
-    The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast.
+    The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast. A λ so
+    small that the rounding errors of G outweigh it is enlarged until there is a solution.
     """
-    n = gram.shape[0]
     gram = gram.double()
     energy = gram.diagonal().mean().clamp_min(1e-12)
-    regularised = gram + ridge * energy * torch.eye(n, dtype=gram.dtype, device=gram.device)
-    return torch.cholesky_inverse(torch.linalg.cholesky(regularised))
+    identity = torch.eye(gram.shape[0], dtype=gram.dtype, device=gram.device)
+    while True:
+        factor, failed = torch.linalg.cholesky_ex(gram + ridge * energy * identity)
+        if not bool(failed) or ridge > 1.0:  # with λ above the mean energy rounding is no reason any more
+            return torch.cholesky_inverse(factor)
+        ridge *= 10.0
 
 
 def rescale_to_own_patch(gram: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor]:
