@@ -62,7 +62,9 @@ def degenerate_maps() -> dict[str, Tensor]:
         "zero": torch.zeros(12, 20, 20),
         "constant": torch.full((12, 20, 20), 3.0),
         "tiled": smooth_features(0, 12, 4, 4).repeat(1, 5, 5),
-        "one cell alone": torch.zeros(12, 20, 20).index_put_((torch.tensor(0), torch.tensor(9), torch.tensor(9)), torch.tensor(1e6)),
+        "one cell alone": torch.zeros(12, 20, 20).index_put_(
+            (torch.tensor(0), torch.tensor(9), torch.tensor(9)), torch.tensor(1e6)
+        ),
         "tiny": 1e-20 * smooth_features(1),
         "loud": 1e6 * smooth_features(1),
         "all channels alike": smooth_features(2)[:1].expand(12, 20, 20).contiguous(),
@@ -128,9 +130,7 @@ def test_what_is_no_number_is_no_vote(value: float) -> None:
 
 @pytest.mark.parametrize("convnet", ["end_to_end", "frozen_trunk"])
 def test_a_net_that_diverges_leaves_the_box_finite(convnet: str) -> None:
-    config = small_config(
-        convnet=convnet, learning_rate=1.0, u=1, update="full", update_frames=0, alpha=0.3, epochs=2
-    )
+    config = small_config(convnet=convnet, learning_rate=1.0, u=1, update="full", update_frames=0, alpha=0.3, epochs=2)
     tracker = Tracker(config, weights=random_weights(), engine="torch")
     for result in follow(tracker, render_sequence(moving_boxes(3))):
         assert result.box.is_finite and 0 <= result.confidence <= 1
@@ -147,7 +147,9 @@ def pictures() -> dict[str, Image]:
         "white": np.full((96, 128, 3), 255, np.uint8),
         "tiled": np.tile(tile, (12, 16, 1)),
         "one line": line,
-        "a step": np.repeat(np.repeat([[0, 255]], 64, axis=1), 96, axis=0)[:, :, None].repeat(3, axis=2).astype(np.uint8),
+        "a step": np.repeat(np.repeat([[0, 255]], 64, axis=1), 96, axis=0)[:, :, None]
+        .repeat(3, axis=2)
+        .astype(np.uint8),
     }
 
 

@@ -123,7 +123,9 @@ def test_answers_are_judged(expect: Expect, answer: Answer, truth: tuple[float, 
 
 
 def test_only_own_errors_of_one_line_are_refusals() -> None:
-    assert judge_error(InvalidBoxError("no box"), TrackingPartsError) == Outcome(Kind.REFUSES, "InvalidBoxError: no box")
+    assert judge_error(InvalidBoxError("no box"), TrackingPartsError) == Outcome(
+        Kind.REFUSES, "InvalidBoxError: no box"
+    )
     assert judge_error(InvalidBoxError("no\nbox"), TrackingPartsError).kind is Kind.FOREIGN
     assert judge_error(ValueError("no box"), TrackingPartsError).kind is Kind.FOREIGN
     assert judge_error(ValueError("no box"), None).kind is Kind.REFUSES

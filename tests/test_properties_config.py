@@ -82,10 +82,20 @@ def assert_within_bounds(result: Result, config: TrackerConfig) -> None:
     assert 0 <= result.confidence <= 1
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALID)
 @example({"tap": "conv4_3", "convnet_tap": "conv4_3", "crop_size": 64})
-@example({"convnet": "end_to_end", "learning_rate": 1.0, "update": "full", "u": 1, "update_frames": 0})
+@example({"convnet": "end_to_end", "learning_rate": 1.0, "update": "full", "u": 2, "update_frames": 0, "epochs": 1})
+@example(
+    {
+        "part_sizes": [39],
+        "tap": "conv4_1",
+        "crop_size": 96,
+        "narrow_above": 0.0,
+        "narrow_motion": 1.0,
+        "min_box_agreement": 0.0,
+    }
+)
 @example({"convnet": "frozen_trunk", "learning_rate": 1.0, "update": "parallel", "u": 1})
 @example({"ridge": 1e-8, "head_ridge": 0.0})
 @example({"mask_power": 10.0, "mask_width": 0.01, "mask_floor": 0.0})

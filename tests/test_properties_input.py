@@ -46,7 +46,7 @@ def one_line(error: Exception) -> bool:
     return "\n" not in str(error) and len(str(error)) < 400
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(BOXES)
 @example([[1, 2], [3, 4]])
 @example((True, True, True, True))
@@ -62,7 +62,7 @@ def test_any_box_is_checked_or_refused(box: Any) -> None:
     assert 0 <= centre_x <= WIDTH and 0 <= centre_y <= HEIGHT
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.tuples(st.floats(-20, 127), st.floats(-20, 95), st.floats(0.5, 256), st.floats(0.5, 192)))
 @example((0.0, 0.0, 1.0, 192.0))
 @example((-64.0, 47.0, 256.0, 1.0))
@@ -83,7 +83,7 @@ def test_any_box_that_is_taken_can_be_tracked(tracker: Tracker, box: tuple[float
         assert 0 <= result.confidence <= 1
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.one_of(FRAMES, BOXES))
 def test_any_array_is_a_picture_or_refused(frame: Any) -> None:
     before = frame.copy() if isinstance(frame, np.ndarray) else None
@@ -98,7 +98,7 @@ def test_any_array_is_a_picture_or_refused(frame: Any) -> None:
         assert np.array_equal(before, frame, equal_nan=before.dtype.kind in "fc") or before.dtype.kind == "M"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hnp.arrays(np.uint8, (HEIGHT, WIDTH), elements=st.integers(0, 255), fill=st.integers(0, 255)))
 def test_any_picture_can_be_tracked_in(tracker: Tracker, picture: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
     """Mostly one colour with a few odd pixels: hardly anything to tell apart."""

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
+import threading
 
 import cv2
 import pytest
 import torch
 
-from tracking_parts.threads import MOST_THREADS, available_processors, default_threads, use_threads, wait_briefly
+from tracking_parts import BusyError
+from tracking_parts.threads import (
+    MOST_THREADS,
+    OneAtATime,
+    available_processors,
+    default_threads,
+    in_forked_child,
+    threads_after_fork,
+    use_threads,
+    wait_briefly,
+)
 
 POLICY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -48,6 +61,57 @@ def test_threads_are_given_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tracking_parts.threads.default_threads", lambda: 2)
         use_threads()
         assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before[0])
+        cv2.setNumThreads(before[1])
+
+
+def test_a_second_thread_is_refused_while_the_first_is_at_work() -> None:
+    turn, refused = OneAtATime(), []
+
+    def intrude() -> None:
+        try:
+            with turn:
+                pass
+        except BusyError as error:
+            refused.append(str(error))
+
+    with turn:
+        thread = threading.Thread(target=intrude)
+        thread.start()
+        thread.join()
+        for free in (copy.deepcopy(turn), pickle.loads(pickle.dumps(turn))):
+            with free:
+                pass
+    assert len(refused) == 1
+    intrude()
+    assert len(refused) == 1
+
+
+def test_an_error_ends_the_turn() -> None:
+    turn = OneAtATime()
+    with pytest.raises(KeyError), turn:
+        raise KeyError
+    with turn:
+        pass
+
+
+def test_a_forked_child_computes_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the process only takes itself for one; that real children go on is tested with the odd inputs."""
+    assert not in_forked_child()
+    turn = OneAtATime()
+    before = torch.get_num_threads(), cv2.getNumThreads()
+    try:
+        use_threads(2)
+        threads_after_fork()
+        assert torch.get_num_threads() == 2
+        with turn:  # held by a thread that a fork leaves behind
+            monkeypatch.setattr(os, "getpid", lambda: -1)
+            assert in_forked_child()
+            with turn:
+                assert torch.get_num_threads() == 1
+                assert cv2.getNumThreads() == 1
+            turn._lock.acquire()
     finally:
         torch.set_num_threads(before[0])
         cv2.setNumThreads(before[1])

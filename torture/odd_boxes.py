@@ -64,7 +64,7 @@ def _forms() -> list[Case]:
         _case("of numpy scalars", Expect.FOLLOW, tuple(np.int16(value) for value in PLAIN)),
         Case("Boxes", "as a torch tensor", Expect.FOLLOW, _tensor_box(False)),
         Case("Boxes", "as a torch tensor that wants gradients", Expect.FOLLOW, _tensor_box(True)),
-        _case("as text: \"120,90,48,40\"", Expect.REFUSE, "120,90,48,40"),
+        _case('as text: "120,90,48,40"', Expect.REFUSE, "120,90,48,40"),
         _case("of words", Expect.REFUSE, ("left", "top", "wide", "high")),
         _case("of booleans", Expect.REFUSE, (True, True, True, True)),
         _case("of three numbers", Expect.REFUSE, (120, 90, 48)),

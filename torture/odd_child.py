@@ -7,11 +7,16 @@ import pickle
 import select
 import signal
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 
 def in_child(work: Callable[[], Any], seconds: float) -> Any:
-    """What the work gave, or its error; :class:`ChildProcessError` if it died, :class:`TimeoutError` if it hung."""
+    """What the work gave, or its error; :class:`ChildProcessError` if it died, :class:`TimeoutError` if it hung.
+
+    It hangs if it has computed for so many seconds, or waited for so many without computing: on a busy machine a child
+    that gets no turn is not blamed for it.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -19,7 +24,7 @@ def in_child(work: Callable[[], Any], seconds: float) -> Any:
         _work_and_leave(work, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as stream:
-        ended = bool(select.select([stream], [], [], seconds)[0])  # readable also when the child has died
+        ended = _ends(child, stream, seconds)
         if not ended:
             os.kill(child, signal.SIGKILL)
         data = stream.read()
@@ -32,6 +37,23 @@ def in_child(work: Callable[[], Any], seconds: float) -> Any:
     if isinstance(message, Exception):
         raise message
     return message
+
+
+def _ends(child: int, stream: BinaryIO, seconds: float) -> bool:
+    waited, computed, step = 0.0, 0.0, min(seconds, 0.5)
+    while not select.select([stream], [], [], step)[0]:  # readable also when the child has died
+        state, now = _activity(child)
+        asleep = now == computed and state in "SD"
+        waited, computed = waited + step if asleep else 0.0, now
+        if max(waited, computed) >= seconds:
+            return False
+    return True
+
+
+def _activity(child: int) -> tuple[str, float]:
+    """The process's state (R runs, S sleeps, T is stopped) and its seconds of computing, as Linux tells them."""
+    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _work_and_leave(work: Callable[[], Any], writing: int) -> None:

@@ -41,7 +41,9 @@ def render(outcomes: Outcomes, versions: Mapping[str, str]) -> str:
 
 
 def _counts(outcomes: Outcomes, versions: Mapping[str, str]) -> str:
-    rows = [_row("tracker", "cases", "right", "refuses what could be tracked", "wrong", "foreign error", "crashes", "hangs")]
+    rows = [
+        _row("tracker", "cases", "right", "refuses what could be tracked", "wrong", "foreign error", "crashes", "hangs")
+    ]
     rows.append("|---|" + "---:|" * 7)
     for tracker, found in outcomes.items():
         counts = count(found)
@@ -90,7 +92,8 @@ def _table(keys: Sequence[str], outcomes: Outcomes) -> str:
     rows = [_row("what is done", "ours", *(TITLES[name] for name in shown)), "|---" * (2 + len(shown)) + "|"]
     for key in keys:
         ours = _of_ours(outcomes["ours"][key]) if "ours" in outcomes else ""
-        rows.append(_row(cases[key].name, ours, *(_of_peer(cases[key], outcomes[name][key]) for name in shown)))
+        theirs = (_of_peer(cases[key], outcomes[name].get(key, Outcome(Kind.ABSENT))) for name in shown)
+        rows.append(_row(cases[key].name, ours, *theirs))
     return "\n".join(rows)
 
 
@@ -159,22 +162,30 @@ def available(wanted: Sequence[str]) -> list[str]:
     return usable
 
 
+def play_tracker(tracker: str, only_missing: bool) -> None:
+    """Play its cases, and write every outcome as it comes."""
+    outcomes, versions = load()
+    found = outcomes.get(tracker, {}) if only_missing else {}
+    for key, outcome in run_cases(
+        tracker, [key for key in all_cases() if key not in found], together=tracker == "ours"
+    ):
+        found[key] = outcome
+        outcomes[tracker] = {key: found[key] for key in all_cases() if key in found}
+        save({name: outcomes[name] for name in TITLES if name in outcomes}, {**versions, "OpenCV": cv2.__version__})
+        print(f"{tracker:6s} {outcome.kind.value:14s} {key}: {outcome.detail[:80]}", flush=True)
+
+
 def main() -> None:
     """Play, and write the outcomes and the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path, required=True, help="the page, docs/robustness.md")
-    parser.add_argument("--trackers", default=",".join(("ours", *PEERS)), help="which to play, by commas; none: only write")
+    parser.add_argument(
+        "--trackers", default=",".join(("ours", *PEERS)), help="which to play, by commas; none: only write"
+    )
+    parser.add_argument("--missing", action="store_true", help="play only what has no outcome yet")
     arguments = parser.parse_args()
-    outcomes, versions = load()
     for tracker in available([name for name in arguments.trackers.split(",") if name != "none"]):
-        found = {}
-        for key, outcome in run_cases(tracker, list(all_cases()), together=tracker == "ours"):
-            found[key] = outcome
-            print(f"{tracker:6s} {outcome.kind.value:14s} {key}: {outcome.detail[:80]}", flush=True)
-        outcomes[tracker] = {key: found[key] for key in all_cases()}
-        versions["OpenCV"] = cv2.__version__
-        ordered = {name: outcomes[name] for name in TITLES if name in outcomes}
-        save(ordered, versions)
+        play_tracker(tracker, arguments.missing)
     outcomes, versions = load()
     page = arguments.write.read_text(encoding="utf-8") if arguments.write.is_file() else "# Robustness\n"
     arguments.write.write_text(insert(page, render(outcomes, versions)), encoding="utf-8")

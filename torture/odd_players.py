@@ -66,6 +66,8 @@ def player_maker(name: str) -> tuple[Callable[[], Player], type[Exception] | Non
 
         pattern = Tracker()
         return lambda: Ours(pattern.another()), TrackingPartsError
+    import torch  # noqa: F401 - some cases need it: loaded once here, not in every child
+
     from tracking_parts.evaluation.peers import find_peer
 
     peer = find_peer("opencv", name)

@@ -18,7 +18,7 @@ WIDTH, HEIGHT = 320, 240
 
 @dataclass(frozen=True)
 class Answer:
-    """What a tracker says of one frame: whether it sees the object (not lost), and where; ``state`` in its own words."""
+    """What a tracker says of one frame: whether it sees the object, and where; ``state`` in its words."""
 
     found: bool
     box: XYWH

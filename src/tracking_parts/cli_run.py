@@ -22,14 +22,14 @@ from tracking_parts.cli_display import (
     tracking_progress,
 )
 from tracking_parts.config import TrackerConfig
-from tracking_parts.errors import ConfigError, InvalidBoxError, TrackingPartsError
+from tracking_parts.errors import InvalidBoxError, TrackingPartsError
 from tracking_parts.geometry import Box
 from tracking_parts.io.results import SequenceInfo
 from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
-from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
 from tracking_parts.making import checked_device
+from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
 from tracking_parts.threads import use_threads
 from tracking_parts.tracking import Ending, RunReport, run_tracking
 from tracking_parts.trunk_engines import check_engine

@@ -264,7 +264,9 @@ def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float) -
     accepted = (int,) if kind is int else (int, float)
     for value in values:
         if isinstance(value, bool) or not isinstance(value, accepted) or not low <= value <= LARGEST:
-            raise ConfigError(f"{name} = {in_short(values)} must hold numbers of type {kind.__name__}, at least {low:g}")
+            raise ConfigError(
+                f"{name} = {in_short(values)} must hold numbers of type {kind.__name__}, at least {low:g}"
+            )
     if len(values) > MOST_VALUES:
         raise ConfigError(f"{name} has {len(values)} values, more than {MOST_VALUES}")
     if not values:
