@@ -45,6 +45,14 @@ class SequentialUpdates:
         self.resume(pathway, first, recent, 0)
         return f"training of the ConvNetPart on {len(first) + len(recent)} frames begins"
 
+    def train_whole(
+        self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]
+    ) -> tuple[CentrePathway, str]:
+        """A training that is waited for, after the one under way, if there is one."""
+        while self._pieces is not None:
+            self._go_on()
+        return pathway, self._done(pathway.train(first, tuple(recent), is_first=False), len(first) + len(recent))
+
     def resume(
         self,
         pathway: CentrePathway,
@@ -124,6 +132,15 @@ class BackgroundUpdates:
             log.warning("training in the background failed, tracking goes on with the last net: %s", error)
             return pathway, f"training failed: {error}"
         return trained, f"swapped in the ConvNetPart trained in the background, loss {loss:.4f}"
+
+    def train_whole(
+        self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]
+    ) -> tuple[CentrePathway, str]:
+        """A training that is waited for, after the one under way, if there is one."""
+        pathway, _ = self.wait(pathway)
+        self.train(pathway, first, recent)
+        pathway, news = self.wait(pathway)
+        return pathway, news or ""
 
     @property
     def unfinished(self) -> None:
