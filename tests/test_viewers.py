@@ -99,7 +99,7 @@ def test_contact_sheet_is_an_even_choice_in_bounded_memory() -> None:
     sheet = ContactSheet(cells=4, columns=2, cell_width=40)
     most = 0
     for index in range(1000):
-        sheet.add(index, np.full((30, 40, 3), index % 251, np.uint8), some_result())
+        sheet.add(index, np.full((30, 40, 3), index % 251, np.uint8), {"": some_result()})
         most = max(most, len(sheet))
     assert most <= 4 * 8 + 1
     chosen = [sheet._kept[round(i)][0] for i in np.linspace(0, len(sheet._kept) - 1, 4)]
@@ -111,7 +111,7 @@ def test_contact_sheet_is_an_even_choice_in_bounded_memory() -> None:
 def test_contact_sheet_has_a_cell_per_frame_and_starts_with_the_first() -> None:
     sheet = ContactSheet(cells=12, columns=4, cell_width=80)
     for index in range(5):
-        sheet.add(index, np.full((60, 80, 3), 40 * index + 20, np.uint8), some_result(2, 2))
+        sheet.add(index, np.full((60, 80, 3), 40 * index + 20, np.uint8), {"": some_result(2, 2)})
     picture = sheet.render()
     gap = 4
     assert picture.shape == (gap + 2 * (60 + gap), gap + 4 * (80 + gap), 3)
@@ -123,7 +123,7 @@ def test_contact_sheet_keeps_the_shape_of_tall_and_small_frames() -> None:
     sheet = ContactSheet(cells=2, columns=2, cell_width=90)
     frame = some_picture(30, 60)
     before = frame.copy()
-    sheet.add(3, frame, some_result(4, 5))
+    sheet.add(3, frame, {"": some_result(4, 5)})
     assert sheet.render().shape[0] == 4 + 180 + 4
     assert np.array_equal(frame, before)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -30,10 +30,11 @@ from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
 from tracking_parts.threads import use_threads
-from tracking_parts.tracking import Ending, RunReport, run_tracking
+from tracking_parts.tracking import Ending, Follower, OneTarget, RunReport, SeveralTargets, run_tracking
 from tracking_parts.trunk_engines import check_engine
 
 if TYPE_CHECKING:
+    from tracking_parts.multi_tracker import MultiTracker
     from tracking_parts.tracker import Tracker
     from tracking_parts.tracking import TrackerLike
 
@@ -46,7 +47,7 @@ class TrackRequest:
     """Everything that was asked for on the command line."""
 
     source: str
-    box: Box | None  # None: the ground truth of the source
+    boxes: tuple[Box, ...]  # none: the ground truth of the source
     outputs: OutputChoice
     profile: str = "default"
     settings: tuple[str, ...] = ()
@@ -70,6 +71,18 @@ def parse_box(text: str) -> Box:
     return Box(x, y, w, h)
 
 
+def name_targets(labels: Sequence[str], count: int) -> tuple[str, ...]:
+    """A name for each box: those given, or one with numbers behind it."""
+    if len(labels) <= 1:
+        label = labels[0] if labels else "object"
+        return (label,) if count == 1 else tuple(f"{label} {number}" for number in range(1, count + 1))
+    if len(labels) != count:
+        raise ConfigError(f"there are {len(labels)} times --label for {count} times --box: give one for each, or one")
+    if len(set(labels)) != count:
+        raise ConfigError("two boxes have the same --label")
+    return tuple(labels)
+
+
 def run_request(request: TrackRequest) -> int:
     """Track, write the files, print the table; return the exit code. Bad input raises before any work is done."""
     config = TrackerConfig.profile(request.profile).override_from_text(request.settings)
@@ -77,26 +90,47 @@ def run_request(request: TrackRequest) -> int:
     check_engine(request.engine)
     use_threads(request.threads)
     with open_source(request.source, start=request.start, end=request.end) as source:
-        box = request.box or ground_truth_box(source)
+        boxes = dict(zip(request.outputs.labels, request.boxes or (ground_truth_box(source),), strict=True))
         request.outputs.prepare()
-        tracker = make_tracker(config, request.device, request.seed, request.engine)
+        tracker: Tracker | None = None
+        if len(boxes) == 1:
+            (name, box), *_ = boxes.items()
+            tracker = make_tracker(config, request.device, request.seed, request.engine)
+            targets: Follower = OneTarget(tracker, box, name)
+            engine, held = tracker.engine, closing[Any](tracker)
+        else:
+            many = make_multi_tracker(config, request.device, request.seed, request.engine)
+            targets = SeveralTargets(many, boxes)
+            engine, held = many.engine, closing[Any](many)
         config_path = request.outputs.folder / "config.json"
-        write_run_config(config_path, _run_values(request, config, box, tracker.engine))
-        with closing(tracker):  # training in the background must not outlive the run
-            return _run(request, source, tracker, box, [("settings", config_path)])
+        write_run_config(config_path, _run_values(request, config, boxes, engine))
+        with held:  # training in the background must not outlive the run
+            return _run(request, source, targets, tracker, [("settings", config_path)])
 
 
 def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> Tracker:
     """The tracker, with a progress bar if its weights must be fetched first, and a word if its trunk must be made."""
     from tracking_parts.tracker import Tracker
 
+    _prepare_weights(config)
+    return Tracker(config, device=device, seed=seed, engine=engine)
+
+
+def make_multi_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> MultiTracker:
+    """The same for several targets."""
+    from tracking_parts.multi_tracker import MultiTracker
+
+    _prepare_weights(config)
+    return MultiTracker(config, device=device, seed=seed, engine=engine)
+
+
+def _prepare_weights(config: TrackerConfig) -> None:
     if weights_provenance() is None:
         with download_progress() as progress:
             load_weights(progress=progress)
     cached = weights_provenance()
     if config.trunk == "light" and not (cached and light_file(cached[1].tensors_sha256).is_file()):
         say_light_trunk_is_made()
-    return Tracker(config, device=device, seed=seed, engine=engine)
 
 
 def check_device(name: str) -> None:
@@ -121,10 +155,13 @@ def ground_truth_box(source: FrameSource) -> Box:
     return Box.around(polygon)
 
 
-def _run_values(request: TrackRequest, config: TrackerConfig, box: Box, engine: str) -> dict[str, object]:
+def _run_values(
+    request: TrackRequest, config: TrackerConfig, boxes: Mapping[str, Box], engine: str
+) -> dict[str, object]:
+    values = {name: list(box.xywh) for name, box in boxes.items()}
     return {
         "source": request.source,
-        "box": list(box.xywh),
+        **({"box": next(iter(values.values()))} if len(values) == 1 else {"boxes": values}),
         "start": request.start,
         "end": request.end,
         "profile": request.profile,
@@ -137,22 +174,26 @@ def _run_values(request: TrackRequest, config: TrackerConfig, box: Box, engine: 
 
 
 def _run(
-    request: TrackRequest, source: FrameSource, tracker: TrackerLike, box: Box, paths: list[tuple[str, Path]]
+    request: TrackRequest,
+    source: FrameSource,
+    targets: Follower,
+    tracker: TrackerLike | None,  # to be saved
+    paths: list[tuple[str, Path]],
 ) -> int:
     opened: list[OutputFiles] = []
 
     def open_sink(size_wh: tuple[int, int]) -> OutputFiles:
-        info = SequenceInfo(source.name, size_wh, source.fps, source.source_frame_count, request.outputs.label)
+        info = SequenceInfo(source.name, size_wh, source.fps, source.source_frame_count, request.outputs.labels[0])
         opened.append(OutputFiles(request.outputs, info))
         return opened[-1]
 
     with tracking_progress(source.name, source.frame_count) as on_step, stop_requests() as should_stop:
         report = run_tracking(
-            source, tracker, box, open_sink, first_index=request.start, on_step=on_step, should_stop=should_stop
+            source, targets, open_sink, first_index=request.start, on_step=on_step, should_stop=should_stop
         )
     paths = [*opened[0].paths, *paths]
     problem = ""
-    if request.save_state:
+    if request.save_state and tracker is not None:
         state_path = request.outputs.folder / "state.safetensors"
         problem = _try_to_save(tracker, state_path)
         paths += [] if problem else [("tracker's state", state_path)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tracking_parts.geometry import Box
@@ -19,6 +21,14 @@ def annotate(frame: Image, result: Result, name: str = "") -> Image:
     colour = STATE_COLOURS[result.state]
     put_polygon(picture, result.polygon, colour, _line_thickness(picture))
     _put_label(picture, result, name, colour)
+    return picture
+
+
+def annotate_all(frame: Image, results: Mapping[str, Result]) -> Image:
+    """:meth:`annotate` for every target, by name."""
+    picture = frame
+    for name, result in results.items():
+        picture = annotate(picture, result, name)
     return picture
 
 

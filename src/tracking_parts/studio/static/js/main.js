@@ -1,6 +1,6 @@
 // Where everything comes together: which screen is shown, and what the socket says.
 
-import { clearUndo, goTo, nextDoubtful, stepFrames, stopTracking, togglePlaying, trackOne, trackOrPause, undo, undoState, useLink } from "./actions.js";
+import { correctBy, goTo, nextDoubtful, stepFrames, stopTracking, takeUndo, togglePlaying, trackOne, trackOrPause, undo, useLink } from "./actions.js";
 import { Link, get, post } from "./api.js";
 import { hearExport } from "./exporting.js";
 import { forgetPictures, receivePicture } from "./frames.js";
@@ -24,7 +24,7 @@ async function route(first = false) {
   link?.close();
   useLink((link = null));
   forgetPictures();
-  clearUndo();
+  takeUndo({ can_undo: false, can_redo: false });
   Object.assign(app, { project: null, targets: [], rows: new Map(), drawn: new Map(), selected: null, playing: false });
   show(Boolean(id));
   if (id) return void openProject(id);
@@ -81,7 +81,7 @@ function leaveTo(words) {
   toast(words);
 }
 
-async function welcome({ project, targets, run }) {
+async function welcome({ project, targets, run, undo: undoable }) {
   const content = await get(`/api/projects/${project.id}/rows`).catch((error) => (complain(error), {}));
   Object.assign(app, { project, targets, run, rows: new Map(), drawn: new Map() });
   for (const [id, { rows, drawn }] of Object.entries(content)) {
@@ -90,6 +90,7 @@ async function welcome({ project, targets, run }) {
     app.rows.set(Number(id), byFrame);
     app.drawn.set(Number(id), new Set(drawn));
   }
+  takeUndo(undoable);
   app.selected = targets.some((each) => each.id === app.selected) ? app.selected : targets[0]?.id ?? null;
   document.title = `${project.name} – Studio`;
   by("title").textContent = project.name;
@@ -111,18 +112,16 @@ function takeRun(run) {
   const before = app.run.phase;
   app.run = run;
   if (run.problem) complain(new Error(run.problem));
-  if (["paused", "done"].includes(run.phase) && run.frame !== null && run.frame >= 0 && before !== run.phase && following) goTo(run.frame);
+  if (["paused", "done"].includes(run.phase) && run.frame !== null && run.frame >= 0 && before !== run.phase && app.following) goTo(run.frame);
   if (run.phase === "done") app.run = { ...run, phase: "idle" };
   if (run.phase === "failed") app.run = { ...run, phase: "idle" };
-  if (["starting", "tracking"].includes(run.phase) && !["starting", "tracking"].includes(before)) following = true;
+  if (["starting", "tracking"].includes(run.phase) && !["starting", "tracking"].includes(before)) app.following = true;
   changed("run", "rows");
 }
 
-let following = true; // whether the page shows the frames that the tracker is at
-
 async function seePicture(frame, blob) {
   await receivePicture(frame, blob);
-  if (app.project && isTracking() && following) goTo(frame, { follow: true });
+  if (app.project && isTracking() && app.following) goTo(frame, { follow: true });
 }
 
 // ---------------------------------------------------------------- the tool bar
@@ -144,7 +143,9 @@ function drawBar() {
 }
 
 on("project run frame rows", drawBar);
-on("undo project", () => (by("undo").disabled = !undoState().canUndo));
+on("undo project", () => (by("undo").disabled = !app.undo.can_undo));
+on("project", () => app.project && (by("correcting").value = app.project.correcting));
+by("correcting").onchange = () => correctBy(by("correcting").value);
 by("track").onclick = () => trackOrPause();
 by("step").onclick = trackOne;
 by("stop").onclick = stopTracking;
@@ -156,7 +157,6 @@ by("undo").onclick = undo;
 by("inside-toggle").onclick = toggleInside;
 by("home").onclick = () => (location.hash = "");
 by("stop-recording").onclick = () => post(`/api/projects/${app.project.id}/recording/stop`).catch(complain);
-by("timeline").addEventListener("pointerdown", () => (following = false), true);
 
 if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
 startTheme();
