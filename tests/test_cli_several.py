@@ -69,7 +69,7 @@ def test_every_format_tells_the_objects_apart(
     assert lines[0]["box"] == [10, 12, 12, 12] and lines[3]["box"] == [31, 20, 10, 14] and len(lines) == 16
     mot = [line.split(",")[:3] for line in (out / "boxes_mot.txt").read_text().splitlines()]
     assert mot[:3] == [["1", "1", "11.0000"], ["1", "2", "31.0000"], ["2", "1", "12.0000"]]
-    rows = list(csv.DictReader((out / "boxes.csv").open()))
+    rows = list(csv.DictReader((out / "boxes.csv").read_text().splitlines()))
     assert rows[1]["target"] == "the/dog" and float(rows[3]["x"]) == 31
     tracks = ET.parse(out / "boxes_cvat.xml").findall("track")
     assert [(each.get("label"), len(each.findall("box"))) for each in tracks] == [("Ann & co", 8), ("the/dog", 8)]

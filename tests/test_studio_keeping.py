@@ -82,9 +82,9 @@ def test_undo_over_the_socket(tmp_path: Path) -> None:
         assert tab.ask("redo")["step"]["row"]["box"] == BOX
         assert tab.ask("erase", target=target, frame=2)["row"] is None
         assert tab.ask("undo")["step"]["drawn"]
-        assert tab.ask("correct_by", how="anew")["ok"]
+        assert tab.ask("correct_by", how="teach")["ok"]
         assert not tab.ask("correct_by", how="magic")["ok"]
-    assert studio.store.project(project).correcting == "anew"
+    assert studio.store.project(project).correcting == "teach"
     studio.close()
 
 
@@ -99,7 +99,7 @@ def test_work_of_the_first_version_is_taken_over(tmp_path: Path) -> None:
         )
     database.close()
     store = Store(tmp_path)
-    assert store.project(project).correcting == "teach"
+    assert store.project(project).correcting == "anew"
     store.grant(tmp_path)
     assert store.granted() == [tmp_path]
     store.close()

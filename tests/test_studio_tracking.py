@@ -72,6 +72,7 @@ def test_a_correction_teaches_the_tracker_or_starts_it_anew(
 ) -> None:
     """After the run as well as while paused; what stands in the row is the drawn box either way."""
     studio, session, trackers = made
+    session.correct_by("teach")
     target = session.add_target().id
     session.draw(target, 0, BOX)
     session.track(0)
@@ -92,6 +93,7 @@ def test_a_correction_teaches_the_tracker_or_starts_it_anew(
 
 def test_boxes_drawn_on_the_way_teach_it(made: tuple[Studio, Session, list[FakeManyTracker]]) -> None:
     studio, session, trackers = made
+    session.correct_by("teach")
     target = session.add_target().id
     session.draw(target, 0, BOX)
     session.draw(target, 10, [30, 20, 10, 10])
@@ -123,7 +125,6 @@ def test_what_cannot_be_kept_ends_the_run(
 
 def test_tracking_again_goes_through_all_drawn_boxes(made: tuple[Studio, Session, list[FakeManyTracker]]) -> None:
     studio, session, trackers = made
-    session.correct_by("anew")
     target = session.add_target().id
     session.draw(target, 0, BOX)
     session.draw(target, 10, [30, 20, 10, 10])
@@ -151,7 +152,6 @@ def test_tracking_up_to_a_drawn_box_keeps_its_sequel(made: tuple[Studio, Session
 
 def test_only_the_corrected_target_is_tracked_again(made: tuple[Studio, Session, list[FakeManyTracker]]) -> None:
     studio, session, trackers = made
-    session.correct_by("anew")
     one, two = session.add_target("one").id, session.add_target("two").id
     session.draw(one, 0, BOX)
     session.draw(two, 0, [20, 20, 8, 8])
@@ -182,7 +182,6 @@ def test_a_box_corrected_while_paused_counts_when_it_goes_on(tmp_path: Path) -> 
     one, two = session.add_target("one").id, session.add_target("two").id
     session.draw(one, 0, BOX)
     session.draw(two, 0, [20, 20, 8, 8])
-    session.correct_by("anew")
     session.track(0)
     pause_at(session, 3)
     assert session._run is not None
@@ -202,6 +201,7 @@ def test_a_box_corrected_while_paused_teaches_when_it_goes_on(tmp_path: Path) ->
     make_video(tmp_path / "clip.mp4", FRAMES)
     studio, trackers = make_studio(tmp_path, tmp_path, seconds=0.05)
     session = studio.session(studio.open_file("clip.mp4").id)
+    session.correct_by("teach")
     target = session.add_target().id
     session.draw(target, 0, BOX)
     session.track(0)

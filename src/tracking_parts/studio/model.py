@@ -33,7 +33,7 @@ class Project:
     created: float
     opened: float
     frame: int = 0  # the one shown last
-    correcting: str = TEACH  # what a box does that is drawn of a target which is followed already
+    correcting: str = ANEW  # what a box does that is drawn of a target which is followed already
 
 
 @dataclass(frozen=True, slots=True)
