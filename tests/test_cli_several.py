@@ -84,7 +84,8 @@ def test_every_format_tells_the_objects_apart(
     settings = json.loads((out / "config.json").read_text())
     assert settings["boxes"] == {"Ann & co": [10, 12, 12, 12], "the/dog": [30, 20, 10, 14]} and "box" not in settings
     said = capsys.readouterr().out
-    assert "boxes_otb_2_the_dog.txt" in said and "tracking 75%, uncertain 25%" in said
+    assert all(f"boxes_otb_{name}.txt" in said and f"{name}/trace" in said for name in ("1_Ann___co", "2_the_dog"))
+    assert "tracking 75%, uncertain 25%" in said
     assert cli.run(["explain", str(out / "1_Ann___co"), "--frame", "3"]) == 0
 
 

@@ -233,3 +233,15 @@ def test_wrap_breaks_between_words_and_loses_none() -> None:
     assert " ".join(lines) == words
     assert all(text_size(line, 12)[0] <= 150 for line in lines)
     assert text_size(wrap("x" * 200, 12, 150)[0], 12)[0] <= 150
+
+
+def test_labels_of_several_do_not_cover_each_other() -> None:
+    frame = np.zeros((400, 600, 3), np.uint8)
+    labels: list[Box] = []
+    for x in (200, 210, 220, 230):
+        result = replace(some_result(), box=Box(x, 180, 40, 40), polygon=Box(x, 180, 40, 40).polygon)
+        frame = annotate(frame, result, "a long name", labels)
+    assert len(labels) == 4
+    for one in labels:
+        assert sum(one.intersection(other) for other in labels) == pytest.approx(one.area)
+        assert one.y >= 0 and one.y + one.h <= 400

@@ -99,12 +99,14 @@ class OutputFiles:
         for name in dict.fromkeys(("jsonl", *self._choice.formats)):
             writer, paths = self._open_boxes(name, folder / _NAMES[name], info)
             self._writers.append(opened.enter_context(closing(writer)))
-            self.paths += [(f"boxes ({name})", path) for path in paths]
+            whose = [""] if len(paths) == 1 else [f", {label}" for label in self._choice.labels]
+            self.paths += [(f"boxes ({name}){of}", path) for of, path in zip(whose, paths, strict=True)]
         if self._choice.trace:
             for number, label in enumerate(self._choice.labels, start=1):
-                place = folder if len(self._choice.labels) == 1 else folder / folder_name(number, label)
+                alone = len(self._choice.labels) == 1
+                place = folder if alone else folder / folder_name(number, label)
                 self._traces[label] = opened.enter_context(TraceWriter(place / "trace"))
-                self.paths.append(("trace", place / "trace"))
+                self.paths.append(("trace" if alone else f"trace, {label}", place / "trace"))
         if self._choice.rerun:
             self._rerun = opened.enter_context(self._open_rerun(info))
 

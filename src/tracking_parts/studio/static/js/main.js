@@ -8,7 +8,7 @@ import { toggleInside } from "./inside.js";
 import "./keys.js";
 import "./stage.js";
 import { onEnter, showStart } from "./start.js";
-import { app, changed, isTracking, on, row } from "./state.js";
+import { app, changed, isDrawn, isTracking, on, row } from "./state.js";
 import "./targets.js";
 import { makeLegend } from "./timeline.js";
 import { by, complain, progress, question, startTheme, toast } from "./ui.js";
@@ -37,12 +37,14 @@ async function route(first = false) {
 function show(working) {
   by("start").hidden = working;
   by("work").hidden = !working;
-  for (const id of ["export", "undo"]) by(id).hidden = !working;
+  for (const id of ["export", "undo"]) by(id).hidden = true; // until there is a project
   by("stop-recording").hidden = true;
   by("saved").textContent = "";
 }
 
 function openProject(id) {
+  by("work").classList.add("opening");
+  by("title").textContent = "Opening…";
   progress(by("busy"), "Opening the project…");
   link = new Link(id, hear, seePicture, trouble);
   useLink(link);
@@ -91,6 +93,8 @@ async function welcome({ project, targets, run, undo: undoable }) {
     app.drawn.set(Number(id), new Set(drawn));
   }
   takeUndo(undoable);
+  by("work").classList.remove("opening");
+  by("export").hidden = by("undo").hidden = false;
   app.selected = targets.some((each) => each.id === app.selected) ? app.selected : targets[0]?.id ?? null;
   document.title = `${project.name} – Studio`;
   by("title").textContent = project.name;
@@ -137,7 +141,7 @@ function drawBar() {
   by("speed").textContent = tracking && app.run.fps ? `${app.run.fps.toFixed(1)} fps` : "";
   by("position").textContent = `frame ${app.frame} of ${app.project.frames - 1}`;
   const here = app.selected === null ? null : row(app.selected);
-  by("state").textContent = here ? here.state : "";
+  by("state").textContent = here ? (isDrawn(app.selected) ? "drawn by you" : here.state) : "";
   by("state").dataset.state = here ? here.state : "";
   by("stop-recording").hidden = !app.project.recording;
 }
