@@ -99,6 +99,9 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
 
 
 def _shot(page: Page, path: Path) -> None:
+    shown = re.match(r"frame \d+", page.locator("#position").text_content() or "")
+    if shown and page.locator("#step").is_enabled():  # while it tracks the picture is of the frame before
+        expect(page.locator("#boxes")).to_have_attribute("aria-label", re.compile(rf"{shown[0]}\b"), timeout=PATIENCE)
     page.screenshot(path=path, type="jpeg", quality=85, animations="disabled")
 
 
