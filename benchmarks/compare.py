@@ -240,7 +240,7 @@ def engine_figures(
     shares: dict[str, float] = {}
     for (trunk, name), extract in found.items():
         second = seconds[f"{trunk} {name}"]
-        work = trunk_operations(taps, (config.crop_size, config.crop_size), extract.ranks)
+        work = trunk_operations(extract.layers, (config.crop_size, config.crop_size))
         share = work / second / peak
         words = f"{1000 * second:.1f} ms for {work / 1e9:.2f} GFLOP: {share:.0%} of the peak"
         figures.append(Figure(f"{trunk} trunk in {name}, crop of {config.crop_size} pixels", words, second))

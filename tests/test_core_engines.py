@@ -27,10 +27,10 @@ from tracking_parts.trunk_engines import (
     choose_engine,
     installed_engines,
     largest_difference,
-    layers_up_to,
     structure_text,
 )
 from tracking_parts.versions import versions
+from tracking_parts.vgg import layers_up_to
 
 CPU = torch.device("cpu")
 
@@ -139,7 +139,7 @@ def test_maps_outlive_the_next_picture(ncnn: ModuleType) -> None:
 
 
 def test_a_map_that_is_told_and_used_is_split() -> None:
-    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2"), {}).splitlines()
+    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2")).splitlines()
     assert lines == [
         "7767517",
         "6 7",

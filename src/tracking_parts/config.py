@@ -157,9 +157,14 @@ class TrackerConfig:
     )
     uncertain_below: float = _setting(0.15, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.12, "confidence below which the target counts as missing", low=0, high=1)
+    unusual_below: float = _setting(
+        0.3, "the same, and uncertain, as a share of its usual confidence while tracking", low=0, high=1
+    )
+    doubt_after: int = _setting(3, "frames in a row below it until more is asked of what claims to be it", low=1)
+    found_above: float = _setting(0.5, "namely this share of the usual confidence", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
-    lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
+    lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
     def __post_init__(self) -> None:
@@ -303,6 +308,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "box_damping": 1.0,
         "freeze_when_unsure": False,
         "lost_below": 0.0,
+        "unusual_below": 0.0,
+        "found_above": 0.0,
     },
     # Nothing is learned after the start, a smaller crop and fewer channels: for weak machines and many streams.
     "fast": {

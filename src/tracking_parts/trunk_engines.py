@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from tracking_parts.errors import ConfigError
-from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, ranks_of, vgg_layer
+from tracking_parts.vgg import VGGLayer, layers_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +44,6 @@ class TrunkEngine(Protocol):
 
     def expect_batches(self) -> None:
         """From now on most calls bring several pictures: whatever makes that faster may take time and memory now."""
-
-
-def layers_up_to(taps: Sequence[str]) -> tuple[VGGLayer, ...]:
-    """The layers of the trunk, as deep as its deepest tap."""
-    deepest = max(LAYER_NAMES.index(vgg_layer(tap).name) for tap in taps)
-    return VGG_LAYERS[: deepest + 1]
 
 
 def check_engine(name: str) -> None:
@@ -125,11 +119,11 @@ class NcnnTrunk:
         self._workers: ThreadPoolExecutor | None = None
 
     def _load(self, threads: int) -> Any:
-        layers = layers_up_to(self._taps)
+        layers = layers_of(self._weights, self._taps)
         net = self._new_net(threads)
         with tempfile.TemporaryDirectory() as folder:
             structure, numbers = Path(folder) / "trunk.param", Path(folder) / "trunk.bin"
-            structure.write_text(structure_text(layers, self._taps, ranks_of(self._weights)), encoding="ascii")
+            structure.write_text(structure_text(layers, self._taps), encoding="ascii")
             with numbers.open("wb") as stream:
                 for layer in layers:
                     stream.write(layer_bytes(self._weights, layer))
@@ -175,7 +169,7 @@ class NcnnTrunk:
         return maps
 
 
-def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str], ranks: Mapping[str, int]) -> str:
+def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str]) -> str:
     """The trunk in ncnn's text format: one line per step with its inputs, outputs and numbered parameters."""
     lines = ["Input picture 0 1 picture"]
     blobs, current = 1, "picture"
@@ -184,7 +178,7 @@ def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str], ranks: Mappi
             lines.append(f"Pooling pool_{layer.name} 1 1 {current} pooled_{layer.name} 0=0 1=2 2=2")
             blobs, current = blobs + 1, f"pooled_{layer.name}"
         # 0: channels, 1: kernel, 4: padding, 5: has a bias, 6: number of weights, 9: followed by ReLU
-        rank = ranks.get(layer.name)
+        rank = layer.rank
         numbers = f"0={layer.out_channels} 1=3 4=1 5=1 6={layer.out_channels * layer.in_channels * 9} 9=1"
         if rank is not None:
             narrow = f"0={rank} 1=3 4=1 5=0 6={rank * layer.in_channels * 9} 9=0"

@@ -53,7 +53,7 @@ def count_operations(tracker: Tracker, frames: FrameSource, box: Box) -> list[Am
     extract = tracker._extract
     engine = extract.engine
     with counted_operations() as counter:
-        extract.engine = CountedEngine(engine, extract.taps, extract.ranks, counter)
+        extract.engine = CountedEngine(engine, extract.layers, counter)
         try:
             return run_metered(tracker, frames, box, StageMeter(counter.read))
         finally:
