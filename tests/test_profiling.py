@@ -35,6 +35,7 @@ from tracking_parts.profiling.stages import (
     run_metered,
 )
 from tracking_parts.profiling.video import count_operations, profile_video
+from tracking_parts.threads import trunk_threads
 from tracking_parts.vgg import layers_up_to
 
 CPU = torch.device("cpu")
@@ -231,7 +232,7 @@ def test_profile_of_a_video(moving_object: SyntheticSequence) -> None:
     assert len(profile.frames) == len(profile.operations) == 5
     assert profile.whole_seconds >= profile.start_seconds + sum(profile.frame_seconds)
     assert profile.made_with["source"] == "moving" and profile.made_with["engine"] in ("torch", "ncnn")
-    assert profile.made_with["threads"] == torch.get_num_threads()
+    assert profile.made_with["threads"] == trunk_threads()
     with pytest.raises(SourceError, match="at least two frames"):
         profile_video(small_tracker, lambda: opened(moving_object, 1), moving_object.boxes[0], measure_peak=lambda: 1.0)
 

@@ -29,7 +29,7 @@ from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
-from tracking_parts.threads import use_threads
+from tracking_parts.threads import trunk_threads, use_threads
 from tracking_parts.tracking import Ending, RunReport, run_tracking
 from tracking_parts.trunk_engines import check_engine
 
@@ -131,7 +131,7 @@ def _run_values(request: TrackRequest, config: TrackerConfig, box: Box, engine: 
         "config": config.to_dict(),
         "seed": request.seed,
         "device": request.device,
-        "threads": torch.get_num_threads(),
+        "threads": trunk_threads(),
         "engine": engine,
     }
 

@@ -161,7 +161,7 @@ class TrackerConfig:
         0.3, "the same, and uncertain, as a share of its usual confidence while tracking", low=0, high=1
     )
     doubt_after: int = _setting(3, "frames in a row below it until more is asked of what claims to be it", low=1)
-    found_above: float = _setting(0.5, "namely this share of the usual confidence", low=0, high=1)
+    found_above: float = _setting(0.4, "namely this share of the usual confidence", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
     lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)

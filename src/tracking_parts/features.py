@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from tracking_parts.errors import WeightsError
 from tracking_parts.frames import Frame
+from tracking_parts.threads import trunk_threads
 from tracking_parts.trunk_engines import Maps, TrunkEngine, choose_engine
 from tracking_parts.vgg import VGGLayer, layers_of, layers_up_to
 
@@ -104,8 +105,18 @@ class TorchTrunk:
         self._trunk: VGGTrunk = trunk.eval().requires_grad_(False)
 
     @torch.inference_mode()
-    def __call__(self, rgb: Tensor) -> dict[str, Tensor]:
-        maps: dict[str, Tensor] = self._trunk(rgb)
+    def __call__(self, rgb: Tensor) -> Maps:
+        before, wanted = torch.get_num_threads(), trunk_threads()
+        if wanted == before:
+            return self._maps(rgb)
+        torch.set_num_threads(wanted)
+        try:
+            return self._maps(rgb)
+        finally:
+            torch.set_num_threads(before)
+
+    def _maps(self, rgb: Tensor) -> Maps:
+        maps: Maps = self._trunk(rgb)
         return maps
 
     def expect_batches(self) -> None:

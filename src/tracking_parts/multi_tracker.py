@@ -15,6 +15,7 @@ from tracking_parts.features import each_alone
 from tracking_parts.frames import Glance, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result
+from tracking_parts.threads import trunk_threads
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker import Tracker
 from tracking_parts.trunk_engines import Maps
@@ -44,7 +45,7 @@ class MultiTracker:
         self._trackers: dict[Name, Tracker] = {}
         self._frame_shape: tuple[int, ...] = ()
         self._next_number = 0
-        self._threads = torch.get_num_threads() if self._pattern.device.type == "cpu" else 1
+        self._threads = trunk_threads() if self._pattern.device.type == "cpu" else 1
         self._workers: ThreadPoolExecutor | None = None
 
     # ------------------------------------------------------------------ the objects

@@ -17,7 +17,6 @@ from tracking_parts.features import Projection
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import CropWindow, Point
 from tracking_parts.looking import Gaze
-from tracking_parts.result import State
 from tracking_parts.step import Reading
 from tracking_parts.voting import Loudness, VoteMap, uncertainty_mask
 
@@ -48,10 +47,8 @@ class Target:
         return window.size_in_map(self.shape.size)
 
     def mask(self, view: View, config: TrackerConfig) -> VoteMap:
-        """M_c around the last centre; while lost, everywhere is equally likely."""
+        """M_c around the last centre."""
         shape = (view.features.shape[1], view.features.shape[2])
-        if self.monitor.state is State.LOST:
-            return np.ones(shape, dtype=np.float32)
         centre = view.window.map_from_image(self.centre)
         cells = config.mask_width * math.sqrt(math.prod(self.object_in_map(view.window)))
         return uncertainty_mask(shape, centre, cells, config.mask_power, config.mask_floor)

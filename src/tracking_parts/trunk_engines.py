@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from tracking_parts.errors import ConfigError
+from tracking_parts.threads import trunk_threads
 from tracking_parts.vgg import VGGLayer, layers_of
 
 logger = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ class NcnnTrunk:
         self._mean = np.array(IMAGENET_MEAN_RGB, np.float32).reshape(3, 1, 1)
         self._std = np.array(IMAGENET_STD_RGB, np.float32).reshape(3, 1, 1)
         self._weights = weights
-        self._threads = torch.get_num_threads()
+        self._threads = trunk_threads()
         self._net = self._load(self._threads)
         self._one_thread_net: Any = None
         self._workers: ThreadPoolExecutor | None = None
