@@ -35,7 +35,7 @@ LEAST_VIEW = 1.8  # … and at least, in sides of the object's box
 
 @dataclass(frozen=True)
 class Absence:
-    """A video from which the object is wholly absent in frames ``gone`` to ``back`` - 1, and whole from ``shown`` on."""
+    """A video in which the object is wholly absent from ``gone`` until before ``back``, and whole from ``shown`` on."""
 
     kind: str
     frames: list[Frame]
