@@ -96,7 +96,8 @@ def test_an_advisory_is_told(tmp_path: Path) -> None:
 
 def test_nothing_known_is_believed_only_of_a_database_that_knows_the_canary(tmp_path: Path) -> None:
     assert audit.ask(fake_pip_audit(tmp_path, {"pyyaml": ["OLD"], "a": []}), IN_USE) == audit.Advisories((), 1)
-    for knows in ({"a": []}, {"pyyaml": [], "a": []}):
+    silent: list[dict[str, list[str]]] = [{"a": []}, {"pyyaml": [], "a": []}]
+    for knows in silent:
         told = audit.ask(fake_pip_audit(tmp_path, knows), IN_USE)
         assert told.asked == 0 and "cannot be reached" in told.why_not
 

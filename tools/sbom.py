@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 from tools.dependencies import ROOT, Dependency, resolve, user_extras
 from tracking_parts.io import clips, weights
+from tracking_parts.io.download import PinnedWheel
 from tracking_parts.io.files import write_atomically
 
 SPECIFICATION = "1.6"
@@ -103,7 +104,7 @@ def _sha256(digest: str) -> dict[str, str]:
     return {"alg": "SHA-256", "content": digest}
 
 
-def _fetched(what: str, wheel: weights.PinnedWheel, licence: str) -> dict[str, Any]:
+def _fetched(what: str, wheel: PinnedWheel, licence: str) -> dict[str, Any]:
     name, _, version = wheel.requirement.partition("==")
     address = _purl(name, version)
     return {

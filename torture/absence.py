@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from benchmarks.absence import Case, details, figures, gather, table
+from benchmarks.absence import details, figures, gather, table
+from benchmarks.absence_cases import Case
 from benchmarks.absent import KINDS, LENGTH
 from benchmarks.scenes import clip_scenes, drawn_scenes
 from torture.trials import Trial
@@ -20,6 +21,7 @@ from tracking_parts.threads import use_threads
 log = logging.getLogger(__name__)
 
 DRAWN = 4  # scenes
+ENOUGH = 20  # cases, for shares of them to mean anything
 
 
 def absence(seconds: float, seed: int = 0) -> Iterator[Trial]:
@@ -38,7 +40,10 @@ def absence(seconds: float, seed: int = 0) -> Iterator[Trial]:
         yield idle_trial(case)
         if time.monotonic() > end:
             break
-    yield from share_trials(cases)
+    if len(cases) >= ENOUGH:
+        yield from share_trials(cases)
+    else:
+        log.info("of %d cases no shares are told: it takes %d", len(cases), ENOUGH)
 
 
 def idle_trial(case: Case) -> Trial:
