@@ -16,7 +16,8 @@ from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
-from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.convnet_part.background import BackgroundUpdates
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
@@ -79,8 +80,10 @@ class Tracker:
         image = as_bgr(frame)
         first_box = as_box(box, image)
         self.close()
-        self._target, view = self._start(image, first_box)
-        return self._remember_first(self._target, view)
+        target, view = self._start(image, first_box)
+        result = self._remember_first(target, view)
+        self._target = target
+        return result
 
     def update(self, frame: ArrayLike) -> Result:
         """Find the object in the next frame, then learn from it."""

@@ -129,6 +129,7 @@ def _arrays_from_trace(trace: FrameTrace) -> Arrays:
         "part_agreement": np.array(trace.part_agreement, np.float64),
         "highly_confident": np.array(trace.highly_confident, np.bool_),
         "events": np.array(trace.events, np.str_),
+        "fault": np.array(trace.fault, np.str_),
         **{f"parts.{name}": getattr(trace.parts, name) for name in _PART_FIELDS},
     }
 
@@ -157,6 +158,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
         highly_confident=bool(arrays["highly_confident"]),
         parts=parts,
         events=tuple(str(event) for event in arrays["events"]),
+        fault=str(arrays.get("fault", "")),  # older traces have none
     )
 
 
