@@ -136,7 +136,8 @@ def test_a_training_that_hangs_is_reported_once_and_not_waited_for(monkeypatch: 
     tracker = tracker_that_learns("in the background")
     tracker.init(VIDEO.frames[0], VIDEO.boxes[0])
     monkeypatch.setattr(LinearPathway, "training", hangs)
-    faults, events = [], []
+    faults: list[str] = []
+    events: list[str] = []
     with pytest.warns(LearningWarning, match="has not ended") as told:
         for frame in VIDEO.frames[1:]:
             tracker.update(frame)
@@ -265,11 +266,11 @@ def test_a_fault_is_in_the_trace_its_files_and_its_picture(tmp_path: Path, monke
         for frame in VIDEO.frames[1:7]:
             tracker.update(frame)
             writer.write(tracker.trace)
-    (frame,) = [index for index in range(1, 5) if read_trace(tmp_path, index).fault]
-    trace = read_trace(tmp_path, frame)
+    (number,) = [index for index in range(1, 5) if read_trace(tmp_path, index).fault]
+    trace = read_trace(tmp_path, number)
     assert trace.fault == "training of the ConvNetPart failed: ZeroDivisionError: by way of trial"
     assert trace.fault in trace.events and trace.summary()["fault"] == trace.fault
-    well = render_trace(read_trace(tmp_path, frame - 1))
+    well = render_trace(read_trace(tmp_path, number - 1))
     assert coloured(render_trace(trace)) > coloured(well) + 200, "it stands out"
 
 

@@ -43,6 +43,7 @@ from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_studio import studio_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
+from tracking_parts.stopping import Stopped, end_at_once_when_asked_to_stop, raise_when_asked_to_stop
 from tracking_parts.threads import wait_briefly
 
 EXIT_BAD_INPUT = 2
@@ -68,8 +69,15 @@ app.add_typer(vot_app, name="vot")
 
 def main() -> None:
     """Entry point of the installed command."""
+    raise_when_asked_to_stop()
     wait_briefly()
-    sys.exit(run())
+    try:
+        code = run()
+    except Stopped as stopped:
+        code = stopped.exit_code
+        _say_stopped(stopped)
+    end_at_once_when_asked_to_stop()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -87,6 +95,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         named = error.strerror and error.filename
         return _complain(f"{error.filename}: {error.strerror}" if named else str(error))
+
+
+def _say_stopped(stopped: Stopped) -> None:
+    end_at_once_when_asked_to_stop()
+    # Not by way of typer, whose import may be what was interrupted.
+    sys.stderr.write(f"stp: {'; '.join(filter(None, (stopped.words, stopped.hint)))}\n")
 
 
 def _complain(message: str) -> int:

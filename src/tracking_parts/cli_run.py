@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import torch
@@ -29,6 +26,7 @@ from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
+from tracking_parts.stopping import WORDS, StopRequest, exit_code_of, stop_requests
 from tracking_parts.threads import use_threads
 from tracking_parts.tracking import Ending, RunReport, run_tracking
 from tracking_parts.trunk_engines import check_engine
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from tracking_parts.tracking import TrackerLike
 
 EXIT_BROKEN = 1
-EXIT_INTERRUPTED = 130  # as shells report a program ended by Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +143,9 @@ def _run(
         opened.append(OutputFiles(request.outputs, info))
         return opened[-1]
 
-    with tracking_progress(source.name, source.frame_count) as on_step, stop_requests() as should_stop:
+    with tracking_progress(source.name, source.frame_count) as on_step, stop_requests() as asked:
         report = run_tracking(
-            source, tracker, box, open_sink, first_index=request.start, on_step=on_step, should_stop=should_stop
+            source, tracker, box, open_sink, first_index=request.start, on_step=on_step, should_stop=asked
         )
     paths = [*opened[0].paths, *paths]
     problem = ""
@@ -157,7 +154,7 @@ def _run(
         problem = _try_to_save(tracker, state_path)
         paths += [] if problem else [("tracker's state", state_path)]
     print_report(report, paths)
-    code = _explain_ending(report)
+    code = _explain_ending(report, asked)
     if problem:
         complain(problem)
     return code or (EXIT_BROKEN if problem else 0)
@@ -172,33 +169,13 @@ def _try_to_save(tracker: TrackerLike, path: Path) -> str:
     return ""
 
 
-def _explain_ending(report: RunReport) -> int:
+def _explain_ending(report: RunReport, asked: StopRequest) -> int:
     kept = f"the files hold frames {report.first_index} to {report.next_index - 1}"
     if report.ending is Ending.BROKEN:
         complain(f"stopped at frame {report.next_index}: {report.problem}; {kept}")
         return EXIT_BROKEN
     if report.ending is Ending.INTERRUPTED:
-        complain(f"interrupted; {kept}")
-        return EXIT_INTERRUPTED
+        number = asked.number or signal.SIGINT
+        complain(f"{WORDS[signal.Signals(number)]}; {kept}")
+        return exit_code_of(number)
     return 0
-
-
-@contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C (or SIGTERM) once: stop after the frame that is being tracked. Twice: stop at once."""
-    asked = threading.Event()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set  # Python delivers signals to the main thread only
-        return
-    previous = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

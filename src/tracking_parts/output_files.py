@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracking_parts.errors import FormatError
+from tracking_parts.io.files import remove_leftovers, write_atomically
 from tracking_parts.io.results import RESULT_FORMATS, ResultWriter, SequenceInfo, open_result_writer
 from tracking_parts.io.trace_files import TraceWriter
 from tracking_parts.io.video import VideoWriter
@@ -61,6 +62,7 @@ class OutputChoice:
 
             check_rerun(viewer=self.rerun_viewer)
         self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
         probe = self.folder / ".write-test"
         probe.touch()
         probe.unlink()
@@ -140,4 +142,4 @@ class OutputFiles:
 def write_run_config(path: Path, values: Mapping[str, Any]) -> None:
     """Settings, seed, source and versions beside the results, so that a run can be repeated."""
     content = {**values, "versions": versions()}
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())

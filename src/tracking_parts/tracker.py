@@ -28,6 +28,7 @@ from tracking_parts.learning import Learner
 from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
 from tracking_parts.result import Result, State
+from tracking_parts.spare_memory import give_back_memory
 from tracking_parts.step import Reading, Step, build_trace, first_reading
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
@@ -111,6 +112,7 @@ class Tracker:
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, (*looked_again, *events))
+        give_back_memory(target.frame_index)
         return result
 
     def _read(self, view: View, target: Target) -> Reading:

@@ -82,7 +82,7 @@ class _AdamPathway(Trainable):
         return int(rows), int(columns)
 
     def learned(self) -> Iterable[Tensor]:
-        return self._net.parameters()
+        return list(self._net.parameters())
 
     def tensors(self) -> dict[str, Tensor]:
         learned = {f"net.{name}": tensor.detach().cpu().clone() for name, tensor in self._net.state_dict().items()}

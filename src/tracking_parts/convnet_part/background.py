@@ -38,13 +38,14 @@ class _Job:
 
     def run(self, stop: threading.Event) -> None:
         try:
-            progress: Progress | None = None
+            last: Progress | None = None
             for progress in self.copy.training(*self._lessons, is_first=False):
+                last = progress
                 if stop.is_set():
                     return
-            if progress is None:
+            if last is None:
                 raise LearningError("it ended before it was done")
-            self.loss = sound_loss(self.copy, progress.loss)
+            self.loss = sound_loss(self.copy, last.loss)
         except Exception as error:
             self.error = error
         finally:
