@@ -19,6 +19,7 @@ from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
 from tracking_parts.cli_options import (
     BoxOption,
+    CheckpointOption,
     DeviceOption,
     EndOption,
     EngineOption,
@@ -28,6 +29,7 @@ from tracking_parts.cli_options import (
     ProfileOption,
     RerunOption,
     RerunSaveOption,
+    ResumeOption,
     SeedOption,
     SetOption,
     SheetOption,
@@ -141,6 +143,8 @@ def track(
     rerun: RerunOption = False,
     rerun_save: RerunSaveOption = False,
     save_state: StateOption = False,
+    resume: ResumeOption = False,
+    checkpoint: CheckpointOption = 30.0,
     label: LabelOption = "object",
     start: StartOption = 0,
     end: EndOption = None,
@@ -153,7 +157,7 @@ def track(
 
     Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
 
-    Ctrl-C stops early; the files are valid up to the last frame.
+    Ctrl-C stops early; the files are valid up to the last frame, and the same command with --resume goes on.
     """
     from tracking_parts.cli_run import TrackRequest, parse_box, run_request
     from tracking_parts.output_files import OutputChoice
@@ -173,6 +177,8 @@ def track(
         start=start,
         end=end,
         save_state=save_state,
+        resume=resume,
+        checkpoint=checkpoint,
     )
     return run_request(request)
 

@@ -71,8 +71,9 @@ class OutputChoice:
 class OutputFiles:
     """A sink that writes every file as it goes; an interrupted run leaves valid files up to its last frame."""
 
-    def __init__(self, choice: OutputChoice, info: SequenceInfo) -> None:
+    def __init__(self, choice: OutputChoice, info: SequenceInfo, keep_traces: bool = False) -> None:
         self._choice = choice
+        self._keep_traces = keep_traces  # of the run that this one goes on with
         self._writers: list[ResultWriter] = []
         self._video: VideoWriter | None = None
         self._trace: TraceWriter | None = None
@@ -99,7 +100,7 @@ class OutputFiles:
             self._writers.append(opened.enter_context(open_result_writer(name, path, info)))
             self.paths.append((f"boxes ({name})", path))
         if self._choice.trace:
-            self._trace = opened.enter_context(TraceWriter(folder / "trace"))
+            self._trace = opened.enter_context(TraceWriter(folder / "trace", keep=self._keep_traces))
             self.paths.append(("trace", folder / "trace"))
         if self._choice.rerun:
             self._rerun = opened.enter_context(self._open_rerun(info))

@@ -38,12 +38,13 @@ Arrays = dict[str, NDArray[Any]]
 class TraceWriter:
     """Writes one trace per frame into a folder; what is there is whole at any moment.
 
-    Traces that an earlier run left in the folder are removed: frames of two runs would be read as one.
+    Traces that an earlier run left in the folder are removed, unless this one goes on with it:
+    frames of two runs would be read as one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keep: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for frame in traced_frames(folder):
+        for frame in () if keep else traced_frames(folder):
             _path_of(folder, frame).unlink()
         remove_leftovers(folder)
         self.folder = folder
