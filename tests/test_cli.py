@@ -159,7 +159,10 @@ def test_a_video_that_breaks_midway_keeps_what_was_tracked(
     shown = capsys.readouterr()
     (line,) = [line for line in shown.err.splitlines() if line.startswith("stp:")]
     picture = folder / "0004.png"
-    assert line == (f"stp: stopped at frame 4: f broke: {picture} is damaged or no image; the files hold frames 0 to 3")
+    assert line == (
+        f"stp: stopped at frame 4: f broke: {picture} is damaged or no image; the files hold frames 0 to 3; "
+        "--resume goes on from there"
+    )
     assert "4 (numbers 0 to 3)" in shown.out
 
 
@@ -219,11 +222,13 @@ def test_an_interrupted_run_leaves_valid_files_and_says_so(
     fake.signal_at = (4, number)
     out = tmp_path / "out"
     options = ["--box", "9,9,9,9", "--out", str(out), "--format", "cvat"]
-    assert cli.run(["track", str(make_folder(tmp_path / "f", 40)), *options]) == 130
+    assert cli.run(["track", str(make_folder(tmp_path / "f", 40)), *options]) == 128 + number
     assert len(boxes_in(out)) == 5  # the frame in hand is finished
     assert frames_in(out / "annotated.mp4") == 5
     assert ElementTree.parse(out / "boxes_cvat.xml").findall(".//box")
-    assert capsys.readouterr().err.splitlines()[-1] == "stp: interrupted; the files hold frames 0 to 4"
+    words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    line = f"stp: {words}; the files hold frames 0 to 4; --resume goes on from there"
+    assert capsys.readouterr().err.splitlines()[-1] == line
     assert signal.getsignal(number) == before
 
 

@@ -18,6 +18,8 @@ PUBLIC_NAMES = {
     "FrameTrace",
     "InvalidBoxError",
     "InvalidFrameError",
+    "LearningError",
+    "LearningWarning",
     "MultiTracker",
     "NotInitialisedError",
     "OutputError",
@@ -44,7 +46,8 @@ def test_every_error_is_ours_and_exported() -> None:
 
     defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
     assert defined <= PUBLIC_NAMES
-    assert all(issubclass(getattr(errors, name), tracking_parts.TrackingPartsError) for name in defined)
+    kinds = (tracking_parts.TrackingPartsError, UserWarning)
+    assert all(issubclass(getattr(errors, name), kinds) for name in defined)
 
 
 def test_version_is_the_distributions() -> None:

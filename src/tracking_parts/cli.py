@@ -19,6 +19,7 @@ from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
 from tracking_parts.cli_options import (
     BoxOption,
+    CheckpointOption,
     DeviceOption,
     EndOption,
     EngineOption,
@@ -28,6 +29,7 @@ from tracking_parts.cli_options import (
     ProfileOption,
     RerunOption,
     RerunSaveOption,
+    ResumeOption,
     SeedOption,
     SetOption,
     SheetOption,
@@ -43,6 +45,7 @@ from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_studio import studio_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
+from tracking_parts.stopping import Stopped, end_at_once_when_asked_to_stop, raise_when_asked_to_stop
 from tracking_parts.threads import wait_briefly
 
 EXIT_BAD_INPUT = 2
@@ -68,8 +71,15 @@ app.add_typer(vot_app, name="vot")
 
 def main() -> None:
     """Entry point of the installed command."""
+    raise_when_asked_to_stop()
     wait_briefly()
-    sys.exit(run())
+    try:
+        code = run()
+    except Stopped as stopped:
+        code = stopped.exit_code
+        _say_stopped(stopped)
+    end_at_once_when_asked_to_stop()
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -87,6 +97,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         named = error.strerror and error.filename
         return _complain(f"{error.filename}: {error.strerror}" if named else str(error))
+
+
+def _say_stopped(stopped: Stopped) -> None:
+    end_at_once_when_asked_to_stop()
+    # Not by way of typer, whose import may be what was interrupted.
+    sys.stderr.write(f"stp: {'; '.join(filter(None, (stopped.words, stopped.hint)))}\n")
 
 
 def _complain(message: str) -> int:
@@ -127,6 +143,8 @@ def track(
     rerun: RerunOption = False,
     rerun_save: RerunSaveOption = False,
     save_state: StateOption = False,
+    resume: ResumeOption = False,
+    checkpoint: CheckpointOption = 30.0,
     label: LabelOption = "object",
     start: StartOption = 0,
     end: EndOption = None,
@@ -139,7 +157,7 @@ def track(
 
     Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
 
-    Ctrl-C stops early; the files are valid up to the last frame.
+    Ctrl-C stops early; the files are valid up to the last frame, and the same command with --resume goes on.
     """
     from tracking_parts.cli_run import TrackRequest, parse_box, run_request
     from tracking_parts.output_files import OutputChoice
@@ -159,6 +177,8 @@ def track(
         start=start,
         end=end,
         save_state=save_state,
+        resume=resume,
+        checkpoint=checkpoint,
     )
     return run_request(request)
 

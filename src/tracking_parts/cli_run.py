@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import torch
 
+from tracking_parts.checkpoints import Checkpoints, ResumedTracker
 from tracking_parts.cli_display import (
     complain,
     download_progress,
@@ -24,13 +23,15 @@ from tracking_parts.cli_display import (
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import ConfigError, InvalidBoxError, TrackingPartsError
 from tracking_parts.geometry import Box
-from tracking_parts.io.results import SequenceInfo
+from tracking_parts.io.results import ResultRow, SequenceInfo
+from tracking_parts.io.trace_files import read_trace
 from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
+from tracking_parts.stopping import WORDS, StopRequest, exit_code_of, stop_requests
 from tracking_parts.threads import trunk_threads, use_threads
-from tracking_parts.tracking import Ending, RunReport, run_tracking
+from tracking_parts.tracking import Ending, RunReport, Step, run_tracking
 from tracking_parts.trunk_engines import check_engine
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from tracking_parts.tracking import TrackerLike
 
 EXIT_BROKEN = 1
-EXIT_INTERRUPTED = 130  # as shells report a program ended by Ctrl-C
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,13 @@ class TrackRequest:
     start: int = 0
     end: int | None = None
     save_state: bool = False
+    resume: bool = False
+    checkpoint: float = 30.0  # seconds between two; 0: none
+
+    @property
+    def is_live(self) -> bool:
+        """A camera or a stream: what was shown once never comes again."""
+        return "://" in self.source or (self.source.isdigit() and not Path(self.source).exists())
 
 
 def parse_box(text: str) -> Box:
@@ -79,15 +86,38 @@ def run_request(request: TrackRequest) -> int:
     with open_source(request.source, start=request.start, end=request.end) as source:
         box = request.box or ground_truth_box(source)
         request.outputs.prepare()
-        tracker = make_tracker(config, request.device, request.seed, request.engine)
+        values = _run_values(request, config, box)
+        checkpoints = Checkpoints(request.outputs.folder, values, 0 if request.is_live else request.checkpoint)
+        known = _known_rows(request, checkpoints)
+        saved = checkpoints.state if known else None
+        tracker = make_tracker(config, request.device, request.seed, request.engine, saved)
+        if not known:
+            checkpoints.begin()
         config_path = request.outputs.folder / "config.json"
-        write_run_config(config_path, _run_values(request, config, box, tracker.engine))
+        threads_and_engine = {"threads": trunk_threads(), "engine": tracker.engine}
+        write_run_config(config_path, {**values, "end": request.end, **threads_and_engine})
+        chosen = ResumedTracker(known, tracker, partial(read_trace, request.outputs.folder)) if known else tracker
         with closing(tracker):  # training in the background must not outlive the run
-            return _run(request, source, tracker, box, [("settings", config_path)])
+            return _run(request, source, chosen, box, checkpoints, [("settings", config_path)])
 
 
-def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> Tracker:
-    """The tracker, with a progress bar if its weights must be fetched first, and a word if its trunk must be made."""
+def _known_rows(request: TrackRequest, checkpoints: Checkpoints) -> list[ResultRow]:
+    """Of the run to be resumed, if there is one."""
+    if not request.resume:
+        return []
+    if request.is_live:
+        raise ConfigError(f"cannot resume: {request.source} is live, what was missed is gone")
+    if request.outputs.rerun:
+        raise ConfigError("cannot resume a recording for rerun: leave out --rerun and --rerun-save, or --resume")
+    known = checkpoints.load()
+    complain(f"resuming after frame {known[-1].frame_index}" if known else "nothing to resume: starting afresh")
+    return known
+
+
+def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str, saved: Path | None = None) -> Tracker:
+    """The tracker, as it was saved if it was; with a progress bar if weights must be fetched first, and a word if the
+    light trunk must be made.
+    """
     from tracking_parts.tracker import Tracker
 
     if weights_provenance() is None:
@@ -96,6 +126,8 @@ def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str) -> 
     cached = weights_provenance()
     if config.trunk == "light" and not (cached and light_file(cached[1].tensors_sha256).is_file()):
         say_light_trunk_is_made()
+    if saved is not None:
+        return Tracker.load(saved, device=device, engine=engine)
     return Tracker(config, device=device, seed=seed, engine=engine)
 
 
@@ -121,35 +153,47 @@ def ground_truth_box(source: FrameSource) -> Box:
     return Box.around(polygon)
 
 
-def _run_values(request: TrackRequest, config: TrackerConfig, box: Box, engine: str) -> dict[str, object]:
+def _run_values(request: TrackRequest, config: TrackerConfig, box: Box) -> dict[str, object]:
+    """What makes a run the same run."""
     return {
         "source": request.source,
         "box": list(box.xywh),
         "start": request.start,
-        "end": request.end,
         "profile": request.profile,
         "config": config.to_dict(),
         "seed": request.seed,
         "device": request.device,
-        "threads": trunk_threads(),
-        "engine": engine,
+        "trace": request.outputs.trace,
     }
 
 
 def _run(
-    request: TrackRequest, source: FrameSource, tracker: TrackerLike, box: Box, paths: list[tuple[str, Path]]
+    request: TrackRequest,
+    source: FrameSource,
+    tracker: TrackerLike,
+    box: Box,
+    checkpoints: Checkpoints,
+    paths: list[tuple[str, Path]],
 ) -> int:
+    resumed = isinstance(tracker, ResumedTracker)
     opened: list[OutputFiles] = []
 
     def open_sink(size_wh: tuple[int, int]) -> OutputFiles:
         info = SequenceInfo(source.name, size_wh, source.fps, source.source_frame_count, request.outputs.label)
-        opened.append(OutputFiles(request.outputs, info))
+        opened.append(OutputFiles(request.outputs, info, keep_traces=resumed))
         return opened[-1]
 
-    with tracking_progress(source.name, source.frame_count) as on_step, stop_requests() as should_stop:
+    with tracking_progress(source.name, source.frame_count) as show, stop_requests() as asked:
+
+        def on_step(step: Step) -> None:
+            show(step)
+            if not (isinstance(tracker, ResumedTracker) and tracker.is_replaying):
+                checkpoints.take(step, tracker)
+
         report = run_tracking(
-            source, tracker, box, open_sink, first_index=request.start, on_step=on_step, should_stop=should_stop
+            source, tracker, box, open_sink, first_index=request.start, on_step=on_step, should_stop=asked
         )
+        can_resume = _end_checkpoints(checkpoints, report, tracker)
     paths = [*opened[0].paths, *paths]
     problem = ""
     if request.save_state:
@@ -157,7 +201,9 @@ def _run(
         problem = _try_to_save(tracker, state_path)
         paths += [] if problem else [("tracker's state", state_path)]
     print_report(report, paths)
-    code = _explain_ending(report)
+    code = _explain_ending(report, asked, can_resume)
+    if checkpoints.problem:
+        complain(f"what --resume goes on from was not saved: {checkpoints.problem}")
     if problem:
         complain(problem)
     return code or (EXIT_BROKEN if problem else 0)
@@ -172,33 +218,24 @@ def _try_to_save(tracker: TrackerLike, path: Path) -> str:
     return ""
 
 
-def _explain_ending(report: RunReport) -> int:
+def _end_checkpoints(checkpoints: Checkpoints, report: RunReport, tracker: TrackerLike) -> bool:
+    """A run that is through needs none; else whether it can be resumed."""
+    if report.ending is Ending.COMPLETED:
+        checkpoints.forget()
+        return False
+    if isinstance(tracker, ResumedTracker) and tracker.is_replaying:
+        return True
+    return checkpoints.save(tracker)
+
+
+def _explain_ending(report: RunReport, asked: StopRequest, can_resume: bool) -> int:
     kept = f"the files hold frames {report.first_index} to {report.next_index - 1}"
+    kept += "; --resume goes on from there" if can_resume else ""
     if report.ending is Ending.BROKEN:
         complain(f"stopped at frame {report.next_index}: {report.problem}; {kept}")
         return EXIT_BROKEN
     if report.ending is Ending.INTERRUPTED:
-        complain(f"interrupted; {kept}")
-        return EXIT_INTERRUPTED
+        number = asked.number or signal.SIGINT
+        complain(f"{WORDS[signal.Signals(number)]}; {kept}")
+        return exit_code_of(number)
     return 0
-
-
-@contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C (or SIGTERM) once: stop after the frame that is being tracked. Twice: stop at once."""
-    asked = threading.Event()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set  # Python delivers signals to the main thread only
-        return
-    previous = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

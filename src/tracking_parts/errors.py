@@ -35,6 +35,14 @@ class SourceError(TrackingPartsError, RuntimeError):
     """A video, folder or camera that cannot be opened or that broke while being read."""
 
 
+class LearningError(TrackingPartsError, RuntimeError):
+    """Nothing could be learned: there is no finite solution. Only ``init`` raises it; later, tracking goes on."""
+
+
+class LearningWarning(UserWarning):
+    """Learning failed while tracking; the tracker goes on with what it had learned before."""
+
+
 class StateFileError(TrackingPartsError, ValueError):
     """A saved tracker state that is damaged or was made by another version."""
 

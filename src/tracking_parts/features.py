@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tracking_parts.errors import WeightsError
+from tracking_parts.errors import LearningError, WeightsError
 from tracking_parts.frames import Frame
 from tracking_parts.threads import trunk_threads
 from tracking_parts.trunk_engines import Maps, TrunkEngine, choose_engine
@@ -174,6 +174,8 @@ def _principal_axes(centred: Tensor, count: int) -> Tensor:
     In double precision: pictures with little in them have a covariance of low rank, on which single may not converge.
     """
     rows = centred.double()
+    if not bool(torch.isfinite(rows).all()):
+        raise LearningError("the network's features of the first frame are not finite")
     if count < len(rows) < rows.shape[1]:  # the products of rows are fewer, and have the same axes
         values, of_rows = torch.linalg.eigh(rows @ rows.T)  # columns, by ascending eigenvalue
         if float(values[-count]) > LOW_RANK * float(values[-1]):

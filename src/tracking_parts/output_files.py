@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracking_parts.errors import FormatError
+from tracking_parts.io.files import remove_leftovers, write_atomically
 from tracking_parts.io.results import RESULT_FORMATS, ResultWriter, SequenceInfo, open_result_writer
 from tracking_parts.io.trace_files import TraceWriter
 from tracking_parts.io.video import VideoWriter
@@ -61,6 +62,7 @@ class OutputChoice:
 
             check_rerun(viewer=self.rerun_viewer)
         self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
         probe = self.folder / ".write-test"
         probe.touch()
         probe.unlink()
@@ -69,8 +71,9 @@ class OutputChoice:
 class OutputFiles:
     """A sink that writes every file as it goes; an interrupted run leaves valid files up to its last frame."""
 
-    def __init__(self, choice: OutputChoice, info: SequenceInfo) -> None:
+    def __init__(self, choice: OutputChoice, info: SequenceInfo, keep_traces: bool = False) -> None:
         self._choice = choice
+        self._keep_traces = keep_traces  # of the run that this one goes on with
         self._writers: list[ResultWriter] = []
         self._video: VideoWriter | None = None
         self._trace: TraceWriter | None = None
@@ -97,7 +100,7 @@ class OutputFiles:
             self._writers.append(opened.enter_context(open_result_writer(name, path, info)))
             self.paths.append((f"boxes ({name})", path))
         if self._choice.trace:
-            self._trace = opened.enter_context(TraceWriter(folder / "trace"))
+            self._trace = opened.enter_context(TraceWriter(folder / "trace", keep=self._keep_traces))
             self.paths.append(("trace", folder / "trace"))
         if self._choice.rerun:
             self._rerun = opened.enter_context(self._open_rerun(info))
@@ -140,4 +143,4 @@ class OutputFiles:
 def write_run_config(path: Path, values: Mapping[str, Any]) -> None:
     """Settings, seed, source and versions beside the results, so that a run can be repeated."""
     content = {**values, "versions": versions()}
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())

@@ -12,7 +12,8 @@ from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, WithinRadius
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import CentrePathway, View
-from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.convnet_part.background import BackgroundUpdates
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import CropWindow, Point
@@ -41,6 +42,7 @@ class Target:
     frames_since_learning: int = 0
     frames_to_teach: int = 0  # chosen since the ConvNetPart was last trained
     gaze: Gaze = field(default_factory=Gaze)
+    fault_told: bool = False  # the first fault of learning has been warned of
 
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:
         """Width and height of the object, in cells of a window's map."""

@@ -16,7 +16,8 @@ from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
-from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.convnet_part.background import BackgroundUpdates
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
@@ -27,6 +28,7 @@ from tracking_parts.learning import Learner
 from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
 from tracking_parts.result import Result, State
+from tracking_parts.spare_memory import give_back_memory
 from tracking_parts.step import Reading, Step, build_trace, first_reading
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
@@ -79,8 +81,10 @@ class Tracker:
         image = as_bgr(frame)
         first_box = as_box(box, image)
         self.close()
-        self._target, view = self._start(image, first_box)
-        return self._remember_first(self._target, view)
+        target, view = self._start(image, first_box)
+        result = self._remember_first(target, view)
+        self._target = target
+        return result
 
     def update(self, frame: ArrayLike) -> Result:
         """Find the object in the next frame, then learn from it."""
@@ -108,6 +112,7 @@ class Tracker:
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, (*looked_again, *events))
+        give_back_memory(target.frame_index)
         return result
 
     def _read(self, view: View, target: Target) -> Reading:

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from tracking_parts.geometry import Box
+from tracking_parts.io.files import write_atomically
 from tracking_parts.result import Result
 from tracking_parts.viewers.annotate import annotate
 from tracking_parts.viewers.drawing import Image, put_text, text_size, tint
@@ -86,8 +87,7 @@ def write_image(path: Path, image: Image) -> None:
         raise OSError(f"cannot write {path}: no picture format has the suffix {path.suffix!r}") from error
     if not encoded:
         raise OSError(f"cannot write {path}: the picture could not be encoded")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.tobytes())
+    write_atomically(path, data.tobytes())
 
 
 def _scaled(result: Result, zoom: float) -> Result:
