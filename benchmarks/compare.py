@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from typing import Any
 
@@ -147,15 +147,19 @@ def start_targets(config: TrackerConfig, engine: str, frame: Frame, boxes: Seque
 def targets_figure(
     clip: Clip, frames: int, start: Callable[[Frame, Sequence[Box]], MultiTracker], count: int = 4
 ) -> Figure:
-    """Median frame with several targets against one."""
+    """Median frame with several targets against the mean of each of them alone."""
     name = f"cost of a frame, {count} targets against 1"
     pictures = list(islice(clip.frames(), frames))
     height, width = pictures[0].shape[:2]
     boxes = boxes_around(clip.box, (width, height), count)
-    with start(pictures[0], boxes[:1]) as one, start(pictures[0], boxes) as several:
-        medians = median_seconds({"one": one.update, "several": several.update}, iter(pictures[1:]), lambda: None)
-    ratio = medians["several"] / medians["one"]
-    words = f"{ratio:.2f} times ({1000 * medians['several']:.1f} ms, {1000 * medians['one']:.1f})"
+    with ExitStack() as opened:
+        alone = {f"target {index}": opened.enter_context(start(pictures[0], [box])) for index, box in enumerate(boxes)}
+        trackers = {**alone, "several": opened.enter_context(start(pictures[0], boxes))}
+        steps = {its_name: tracker.update for its_name, tracker in trackers.items()}
+        medians = median_seconds(steps, iter(pictures[1:]), lambda: None)
+    one = sum(medians[its_name] for its_name in alone) / count
+    ratio = medians["several"] / one
+    words = f"{ratio:.2f} times ({1000 * medians['several']:.1f} ms, {1000 * one:.1f})"
     return at_most(name, ratio, 2.5, words)
 
 

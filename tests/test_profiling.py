@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import cast
 from xml.etree import ElementTree
@@ -148,6 +148,9 @@ class Unseen:
         return self._maps
 
     def expect_batches(self) -> None:
+        raise NotImplementedError
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
         raise NotImplementedError
 
 

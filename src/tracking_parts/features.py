@@ -7,6 +7,7 @@ the first seven (``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,6 +122,10 @@ class TorchTrunk:
 
     def expect_batches(self) -> None:
         """Torch takes batches as they come."""
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        """Torch shares the work of a batch out by itself."""
+        return nullcontext(False)
 
 
 class FeatureExtractor:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import importlib
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -45,6 +46,9 @@ class TrunkEngine(Protocol):
 
     def expect_batches(self) -> None:
         """From now on most calls bring several pictures: whatever makes that faster may take time and memory now."""
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        """While it lasts several threads call, and each call takes one; False: better bring all pictures at once."""
 
 
 def check_engine(name: str) -> None:
@@ -118,6 +122,7 @@ class NcnnTrunk:
         self._net = self._load(self._threads)
         self._one_thread_net: Any = None
         self._workers: ThreadPoolExecutor | None = None
+        self._is_called_side_by_side = False
 
     def _load(self, threads: int) -> Any:
         layers = layers_of(self._weights, self._taps)
@@ -146,6 +151,14 @@ class NcnnTrunk:
             self._one_thread_net = self._load(threads=1)
             self._workers = ThreadPoolExecutor(self._threads, "ncnn")
 
+    @contextmanager
+    def side_by_side(self) -> Iterator[bool]:
+        self._is_called_side_by_side = self._one_thread_net is not None
+        try:
+            yield self._is_called_side_by_side
+        finally:
+            self._is_called_side_by_side = False
+
     def __call__(self, rgb: Tensor) -> Maps:
         pictures = [np.ascontiguousarray(picture) for picture in (rgb.numpy() - self._mean) / self._std]
         each = self._run_all(pictures)
@@ -153,6 +166,8 @@ class NcnnTrunk:
 
     def _run_all(self, pictures: Sequence[Picture]) -> list[dict[str, Any]]:
         """Pictures side by side if that was prepared; a last one that would leave the other threads idle has all."""
+        if self._is_called_side_by_side:
+            return [self._run(self._one_thread_net, picture) for picture in pictures]
         if self._workers is None:
             return [self._run(self._net, picture) for picture in pictures]
         count = len(pictures) - (1 if len(pictures) % self._threads == 1 else 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -115,3 +115,6 @@ class CountedEngine:
 
     def expect_batches(self) -> None:
         self._engine.expect_batches()
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        return self._engine.side_by_side()
