@@ -21,6 +21,7 @@ from tracking_parts.io.download import Progress
 from tracking_parts.io.weight_files import tensors_sha256
 from tracking_parts.io.weights import Provenance
 from tracking_parts.light_weights import light_file
+from tracking_parts.making import checked_device
 from tracking_parts.tracking import Step
 
 
@@ -187,8 +188,8 @@ def test_parse_box() -> None:
 
 
 def test_check_device() -> None:
-    cli_run.check_device("cpu")
+    checked_device("cpu")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="'cuda:7' cannot be used here") as caught:
-            cli_run.check_device("cuda:7")
+            checked_device("cuda:7")
         assert "\n" not in str(caught.value)

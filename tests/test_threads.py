@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
+import threading
 import time
 from pathlib import Path
 
@@ -12,13 +15,16 @@ import torch
 
 from core_helpers import random_weights, small_config
 from synthetic import SyntheticSequence
-from tracking_parts import Tracker
+from tracking_parts import BusyError, Tracker
 from tracking_parts.features import TorchTrunk
 from tracking_parts.threads import (
     MOST_THREADS,
+    OneAtATime,
     Watch,
     available_processors,
     default_threads,
+    in_forked_child,
+    threads_after_fork,
     trunk_threads,
     use_threads,
     wait_briefly,
@@ -156,3 +162,49 @@ def test_a_system_that_does_not_tell(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert default_threads() == 2
     machine._file.unlink()
     assert Watch.begin() is None
+
+
+def test_a_second_thread_is_refused_while_the_first_is_at_work() -> None:
+    turn, refused = OneAtATime(), []
+
+    def intrude() -> None:
+        try:
+            with turn:
+                pass
+        except BusyError as error:
+            refused.append(str(error))
+
+    with turn:
+        thread = threading.Thread(target=intrude)
+        thread.start()
+        thread.join()
+        for free in (copy.deepcopy(turn), pickle.loads(pickle.dumps(turn))):
+            with free:
+                pass
+    assert len(refused) == 1
+    intrude()
+    assert len(refused) == 1
+
+
+def test_an_error_ends_the_turn() -> None:
+    turn = OneAtATime()
+    with pytest.raises(KeyError), turn:
+        raise KeyError
+    with turn:
+        pass
+
+
+def test_a_forked_child_computes_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the process only takes itself for one; that real children go on is tested with the odd inputs."""
+    assert not in_forked_child()
+    turn = OneAtATime()
+    use_threads(2)
+    torch.set_num_threads(2)
+    threads_after_fork()
+    assert (trunk_threads(), torch.get_num_threads()) == (2, 2)
+    with turn:  # held by a thread that a fork leaves behind
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert in_forked_child()
+        with turn:
+            assert trunk_threads() == torch.get_num_threads() == cv2.getNumThreads() == 1
+        turn._lock.acquire()

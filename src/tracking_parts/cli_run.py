@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
 from tracking_parts.checkpoints import Checkpoints, ResumedTracker
 from tracking_parts.cli_display import (
     complain,
@@ -28,6 +26,7 @@ from tracking_parts.io.trace_files import read_trace
 from tracking_parts.io.video import FrameSource, open_source
 from tracking_parts.io.weights import load_weights, weights_provenance
 from tracking_parts.light_weights import light_file
+from tracking_parts.making import checked_device
 from tracking_parts.output_files import OutputChoice, OutputFiles, write_run_config
 from tracking_parts.stopping import WORDS, StopRequest, exit_code_of, stop_requests
 from tracking_parts.threads import trunk_threads, use_threads
@@ -80,7 +79,7 @@ def parse_box(text: str) -> Box:
 def run_request(request: TrackRequest) -> int:
     """Track, write the files, print the table; return the exit code. Bad input raises before any work is done."""
     config = TrackerConfig.profile(request.profile).override_from_text(request.settings)
-    check_device(request.device)
+    checked_device(request.device)
     check_engine(request.engine)
     use_threads(request.threads)
     with open_source(request.source, start=request.start, end=request.end) as source:
@@ -129,16 +128,6 @@ def make_tracker(config: TrackerConfig, device: str, seed: int, engine: str, sav
     if saved is not None:
         return Tracker.load(saved, device=device, engine=engine)
     return Tracker(config, device=device, seed=seed, engine=engine)
-
-
-def check_device(name: str) -> None:
-    """Torch's own complaints run over many lines."""
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"the device {name!r} cannot be used here: {reason}") from None
 
 
 def ground_truth_box(source: FrameSource) -> Box:

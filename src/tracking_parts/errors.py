@@ -19,6 +19,10 @@ class NotInitialisedError(TrackingPartsError, RuntimeError):
     """``update`` was called before ``init``."""
 
 
+class BusyError(TrackingPartsError, RuntimeError):
+    """A tracker was called while another thread's call was at work."""
+
+
 class TargetNameError(TrackingPartsError, LookupError):
     """A target's name that is taken already, or that no target has."""
 

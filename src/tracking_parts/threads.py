@@ -14,14 +14,18 @@ others leave free are used. How many these are shows while torch is being import
 from __future__ import annotations
 
 import os
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from tracking_parts.errors import BusyError
 
 MOST_THREADS = 4  # a crop of some hundred pixels feeds no more; the rest of the machine belongs to others
 SPINS = 5000  # some ten microseconds
 SHORTEST_WATCH = 0.5  # seconds: the system counts in hundredths
 SYSTEM_TIMES = Path("/proc/stat")  # of Linux
+IMPORTED_BY = os.getpid()
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,47 @@ def use_threads(count: int | None = None) -> None:
 
 
 def trunk_threads() -> int:
-    """As :func:`use_threads` was told; in a program that never calls it as many as torch has."""
+    """As :func:`use_threads` was told; in a program that never calls it as many as torch has; in a forked child one."""
     import torch
 
+    if in_forked_child():
+        return 1
     return torch.get_num_threads() if _trunk_threads is None else _trunk_threads
+
+
+def in_forked_child() -> bool:
+    """Whether this process was forked from one that had this library: the threads of that one are not here."""
+    return os.getpid() != IMPORTED_BY
+
+
+def threads_after_fork() -> None:
+    """In a forked child, compute with one thread: torch and OpenCV would wait for ever for those that stayed behind."""
+    if in_forked_child():
+        import cv2
+        import torch
+
+        if torch.get_num_threads() > 1:
+            torch.set_num_threads(1)
+        if cv2.getNumThreads() > 1:
+            cv2.setNumThreads(0)  # without any; to change to 1 would wait for the lost ones to end
+
+
+class OneAtATime:
+    """Refuses a second caller while the first is at work: side by side they would spoil each other's state."""
+
+    def __init__(self) -> None:
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    def __enter__(self) -> None:
+        threads_after_fork()
+        if self._process != os.getpid():  # whoever held it then is not in this process
+            self._lock, self._process = threading.Lock(), os.getpid()
+        if not self._lock.acquire(blocking=False):
+            raise BusyError("the tracker is at work in another thread: call it from one thread at a time")
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[OneAtATime], tuple[()]]:
+        """A copy begins free."""
+        return (OneAtATime, ())

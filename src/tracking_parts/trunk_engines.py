@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from tracking_parts.errors import ConfigError
-from tracking_parts.threads import trunk_threads
+from tracking_parts.threads import in_forked_child, trunk_threads
 from tracking_parts.vgg import VGGLayer, layers_of
 
 logger = logging.getLogger(__name__)
@@ -166,6 +166,9 @@ class NcnnTrunk:
 
     def _run_all(self, pictures: Sequence[Picture]) -> list[dict[str, Any]]:
         """Pictures side by side if that was prepared; a last one that would leave the other threads idle has all."""
+        if self._threads > 1 and in_forked_child():  # the other threads have stayed behind, and the workers
+            self._net = self._load(threads=1) if self._one_thread_net is None else self._one_thread_net
+            self._threads, self._workers = 1, None
         if self._is_called_side_by_side:
             return [self._run(self._one_thread_net, picture) for picture in pictures]
         if self._workers is None:
