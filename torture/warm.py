@@ -84,7 +84,10 @@ def serve() -> None:
     import cv2
     import torch
 
+    import tracking_parts.__main__
+    import tracking_parts.cli
     import tracking_parts.cli_run
+    import tracking_parts.evaluation.runner
     import tracking_parts.tracker  # noqa: F401
 
     torch.set_num_threads(1)  # a fork has one thread only; whoever waited for the others would wait for ever
@@ -103,8 +106,10 @@ def serve() -> None:
 
 def _become(question: dict[str, Any]) -> None:
     """The child: the command, as if it had been typed."""
-    from tracking_parts.cli import main
+    from tracking_parts.__main__ import main
 
+    # As in a process that has just begun, also where whoever runs this in the background is deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setsid()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "stdout"), (2, "stderr")):
@@ -112,7 +117,6 @@ def _become(question: dict[str, Any]) -> None:
     if question["limit"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (question["limit"], question["limit"]))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs this in the background is deaf to Ctrl-C
     sys.argv = ["stp", *question["arguments"]]
     try:
         main()

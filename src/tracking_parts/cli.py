@@ -5,7 +5,6 @@ Whatever needs torch or OpenCV is imported inside the commands: ``stp --help`` m
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -45,8 +44,6 @@ from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_studio import studio_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
-from tracking_parts.stopping import Stopped, end_at_once_when_asked_to_stop, raise_when_asked_to_stop
-from tracking_parts.threads import wait_briefly
 
 EXIT_BAD_INPUT = 2
 
@@ -70,16 +67,10 @@ app.add_typer(vot_app, name="vot")
 
 
 def main() -> None:
-    """Entry point of the installed command."""
-    raise_when_asked_to_stop()
-    wait_briefly()
-    try:
-        code = run()
-    except Stopped as stopped:
-        code = stopped.exit_code
-        _say_stopped(stopped)
-    end_at_once_when_asked_to_stop()
-    sys.exit(code)
+    """As the installed command."""
+    from tracking_parts.__main__ import main as start
+
+    start()
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -97,12 +88,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         named = error.strerror and error.filename
         return _complain(f"{error.filename}: {error.strerror}" if named else str(error))
-
-
-def _say_stopped(stopped: Stopped) -> None:
-    end_at_once_when_asked_to_stop()
-    # Not by way of typer, whose import may be what was interrupted.
-    sys.stderr.write(f"stp: {'; '.join(filter(None, (stopped.words, stopped.hint)))}\n")
 
 
 def _complain(message: str) -> int:
