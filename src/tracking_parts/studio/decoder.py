@@ -65,7 +65,7 @@ class Decoder:
         _widen(self._process)
         try:
             header, _ = self._receive(OPEN_SECONDS)
-            self.facts = _facts(header)
+            self.facts = read_facts(header)
         except BaseException:
             self.close()
             raise
@@ -175,7 +175,7 @@ class Decoder:
         return SourceError(f"the video could not be decoded: {reason}")
 
 
-def _facts(header: dict[str, Any]) -> SourceFacts:
+def read_facts(header: dict[str, Any]) -> SourceFacts:
     width, height = (int(value) for value in header["size"])
     fps = header["fps"]
     return SourceFacts(str(header["name"]), int(header["frames"]), None if fps is None else float(fps), (width, height))
