@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracking_parts.errors import ConfigError
+from tracking_parts.errors import ConfigError, quoted, quoted_names
 from tracking_parts.vgg import LAYER_NAMES
 
 UPDATE_STRATEGIES = ("hcf", "none", "full", "random", "parallel")
@@ -171,10 +171,10 @@ class TrackerConfig:
         _check_numbers("supports", self.supports, float, low=0.1)
         _check_numbers("confidence_weights", self.confidence_weights, float)
         if len(self.confidence_weights) != 5:
-            raise ConfigError(f"confidence_weights = {self.confidence_weights} must be five numbers")
+            raise ConfigError(f"confidence_weights = {quoted(self.confidence_weights)} must be five numbers")
         for name in ("tap", "convnet_tap"):
             if getattr(self, name) not in LAYER_NAMES:
-                raise ConfigError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(LAYER_NAMES)}")
+                raise ConfigError(f"{name} = {quoted(getattr(self, name))}: choose one of {', '.join(LAYER_NAMES)}")
         if self.p_minus > self.p_plus:
             raise ConfigError(f"p_minus = {self.p_minus} exceeds p_plus = {self.p_plus}")
 
@@ -183,7 +183,7 @@ class TrackerConfig:
     def profile(cls, name: str) -> TrackerConfig:
         """The settings of ``paper``, ``default`` or ``fast``."""
         if name not in PROFILES:
-            raise ConfigError(f"unknown profile {name!r}: there are {', '.join(PROFILES)}")
+            raise ConfigError(f"unknown profile {quoted(name)}: there are {', '.join(PROFILES)}")
         return cls(**PROFILES[name])
 
     @classmethod
@@ -206,7 +206,7 @@ class TrackerConfig:
         known = {setting.name for setting in dataclasses.fields(self)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ConfigError(f"unknown setting {', '.join(unknown)}: see `stp profiles` for all settings")
+            raise ConfigError(f"unknown setting {quoted_names(unknown)}: see `stp profiles` for all settings")
         as_tuples: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
         }
@@ -222,7 +222,7 @@ class TrackerConfig:
         for assignment in assignments:
             name, equals, text = assignment.partition("=")
             if not equals:
-                raise ConfigError(f"a setting is written name=value, not {assignment!r}")
+                raise ConfigError(f"a setting is written name=value, not {quoted(assignment)}")
             values[name.strip()] = _value_from_text(name.strip(), text.strip())
         return self.override(**values)
 
@@ -236,21 +236,21 @@ def _check(setting: dataclasses.Field[Any], value: Any) -> None:
     meta = setting.metadata
     if meta["choices"]:
         if value not in meta["choices"]:
-            raise ConfigError(f"{setting.name} = {value!r}: choose one of {', '.join(meta['choices'])}")
+            raise ConfigError(f"{setting.name} = {quoted(value)}: choose one of {', '.join(meta['choices'])}")
         return
     kind = bool if isinstance(default, bool) else type(default)
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(f"{setting.name} = {value!r} must be of type {kind.__name__}")
+        raise ConfigError(f"{setting.name} = {quoted(value)} must be of type {kind.__name__}")
     if kind in (int, float) and not (math.isfinite(value) and meta["low"] <= value <= meta["high"]):
-        raise ConfigError(f"{setting.name} = {value} must lie between {meta['low']:g} and {meta['high']:g}")
+        raise ConfigError(f"{setting.name} = {quoted(value)} must lie between {meta['low']:g} and {meta['high']:g}")
 
 
 def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float = -math.inf) -> None:
     accepted = (int,) if kind is int else (int, float)
     for value in values:
         if isinstance(value, bool) or not isinstance(value, accepted) or not (math.isfinite(value) and value >= low):
-            raise ConfigError(f"{name} = {values} must hold numbers of type {kind.__name__}, at least {low:g}")
+            raise ConfigError(f"{name} = {quoted(values)} must hold numbers of type {kind.__name__}, at least {low:g}")
     if not values:
         raise ConfigError(f"{name} must not be empty")
 
@@ -258,7 +258,7 @@ def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float = 
 def _value_from_text(name: str, text: str) -> Any:
     fields = {setting.name: setting for setting in dataclasses.fields(TrackerConfig)}
     if name not in fields:
-        raise ConfigError(f"unknown setting {name}: see `stp profiles` for all settings")
+        raise ConfigError(f"unknown setting {quoted_names([name])}: see `stp profiles` for all settings")
     default = fields[name].default
     if isinstance(default, str):
         return text
@@ -266,8 +266,8 @@ def _value_from_text(name: str, text: str) -> Any:
         text = f"[{text.strip('()[]')}]"
     try:
         value = json.loads(text.lower())
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{name} = {text!r} cannot be read as a {type(default).__name__}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name} = {quoted(text)} cannot be read as a {type(default).__name__}") from error
     return tuple(value) if isinstance(default, tuple) else value
 
 

@@ -1,4 +1,4 @@
-"""``python -m torture.fuzz TARGET --seconds N``: fuzz one target, some, or all; exits with 1 where there was a finding."""
+"""``python -m torture.fuzz TARGET --seconds N``: fuzz some targets, or all; exits with 1 after a finding."""
 
 from __future__ import annotations
 

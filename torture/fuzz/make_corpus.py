@@ -183,7 +183,6 @@ def traces() -> None:
 def states() -> None:
     from core_helpers import follow, random_weights
     from synthetic import moving_boxes, render_sequence
-
     from tracking_parts import Tracker, TrackerConfig
 
     config = TrackerConfig.profile("default").override(**TINY)
@@ -201,7 +200,6 @@ def states() -> None:
 
 def studio() -> None:
     from traces_for_viewers import some_trace
-
     from tracking_parts.studio.inside import pack_trace
     from tracking_parts.studio.model import Row
     from tracking_parts.studio.project_files import write_project_file

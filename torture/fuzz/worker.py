@@ -78,7 +78,7 @@ def _quieten_libraries() -> None:
     import av.logging
     import cv2
 
-    cv2.setLogLevel(0)
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     cv2.setNumThreads(1)
     av.logging.set_level(None)
 
