@@ -27,6 +27,7 @@ from tracking_parts.learning import Learner
 from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
 from tracking_parts.result import Result, State
+from tracking_parts.state_checks import check_state
 from tracking_parts.step import Reading, Step, build_trace, first_reading
 from tracking_parts.target import Target
 from tracking_parts.trace import FrameTrace
@@ -166,6 +167,7 @@ class Tracker:
         state = state if isinstance(state, TrackerState) else TrackerState.load(state)
         with damaged_state_errors():
             config, seed = TrackerConfig.from_dict(state.values["config"]), int(state.values["seed"])
+            check_state(state.values, state.tensors, config)
         tracker = cls(config, device=device, seed=seed, weights=weights, engine=engine)
         with damaged_state_errors():
             target = tracker._empty_target(
