@@ -1,4 +1,4 @@
-"""Whether a saved state is of one piece: every tensor there, of its type and size, finite, and in keeping with the rest.
+"""Whether a saved state is of one piece: every tensor of its type and size, finite, and in keeping with the rest.
 
 A state that is let in must be of use: what does not fit is refused here, not by some matrix product frames later.
 """
@@ -198,9 +198,7 @@ def _check_linear(
             raise StateFileError("the tracker state is damaged: a filter of the ConvNetPart has no middle")
 
 
-def _require(
-    name: str, tensors: Mapping[str, Tensor], shape: Shape, dtype: torch.dtype = torch.float32
-) -> Tensor:
+def _require(name: str, tensors: Mapping[str, Tensor], shape: Shape, dtype: torch.dtype = torch.float32) -> Tensor:
     """A tensor of that name, type and shape; None stands for any size."""
     if name not in tensors:
         raise StateFileError(f"the tracker state is damaged: it has no {name}")

@@ -28,20 +28,21 @@ def add_socket(app: FastAPI, studio: Studio) -> None:
 
     @app.websocket("/api/projects/{project_id}/socket")
     async def talk(socket: WebSocket, project_id: str, tab: str = "", take: bool = False) -> None:
-        await socket.accept()
-        try:
-            session = await run_in_threadpool(studio.session, project_id)
-        except TrackingPartsError as error:
-            await socket.close(GONE, str(error)[:120])
-            return
-        holder = session.channel
-        if holder is not None and holder.tab != tab and not take:
-            await socket.close(IN_USE, "this project is open in another tab")
-            return
-        if holder is not None:
-            holder.post({"kind": "taken"})
-            holder.close()
-        await _serve(socket, session, Channel(tab, asyncio.get_running_loop()))
+        with contextlib.suppress(WebSocketDisconnect):  # gone before it was told anything
+            await socket.accept()
+            try:
+                session = await run_in_threadpool(studio.session, project_id)
+            except TrackingPartsError as error:
+                await socket.close(GONE, str(error)[:120])
+                return
+            holder = session.channel
+            if holder is not None and holder.tab != tab and not take:
+                await socket.close(IN_USE, "this project is open in another tab")
+                return
+            if holder is not None:
+                holder.post({"kind": "taken"})
+                holder.close()
+            await _serve(socket, session, Channel(tab, asyncio.get_running_loop()))
 
 
 async def _serve(socket: WebSocket, session: Session, channel: Channel) -> None:
