@@ -59,7 +59,7 @@ class Watch:
             self._keep(content, *problem)
 
     def _problem(self, content: bytes) -> tuple[str, str] | None:
-        before = _memory()
+        before = memory_now()
         begun = time.process_time()
         try:
             with broken_off(HANG_SECONDS):
@@ -73,7 +73,7 @@ class Watch:
         spent = time.process_time() - begun
         if spent > self._most_seconds:
             return "too slow", f"{spent:.2f} seconds for {len(content)} bytes"
-        grown = _memory_peak() - before
+        grown = memory_peak() - before
         if grown > MOST_BYTES:
             return "too much memory", f"{grown >> 20} MB for {len(content)} bytes"
         return None
@@ -128,18 +128,18 @@ def _place_of(error: BaseException) -> str:
     return f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "nowhere"
 
 
-def _memory() -> int:
+def memory_now() -> int:
     """Resident now; also lets the peak begin anew where the system can."""
     if sys.platform != "linux":
-        return _memory_peak()
+        return memory_peak()
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
-        return _memory_peak()
+        return memory_peak()
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
-def _memory_peak() -> int:
+def memory_peak() -> int:
     if sys.platform == "linux":
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):

@@ -63,7 +63,8 @@ def run_atheris(name: str, seconds: float, folder: Path, number: int) -> None:
     words = scratch() / "words"
     words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words), encoding="ascii")
     options = (
-        *(f"-max_total_time={max(1, round(seconds))}", f"-max_len={target.largest}", f"-dict={words}"),
+        *(f"-max_total_time={max(1, round(seconds))}", f"-max_len={target.largest}"),
+        *([f"-dict={words}"] if target.words else []),
         *(f"-seed={number + 1}", "-print_final_stats=1", "-timeout=120", "-rss_limit_mb=0", "-malloc_limit_mb=0"),
         *(f"-artifact_prefix={folder}/", "-handle_fpe=0", "-verbosity=1"),
     )

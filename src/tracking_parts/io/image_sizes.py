@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 MOST_PIXELS = 8192 * 8192  # of a picture that is decoded at all
 
+_PNG = b"\x89PNG\r\n\x1a\n"
 _SOF = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
 _WITHOUT_LENGTH = {0x01, *range(0xD0, 0xD9)}
 _TIFF_WIDTH, _TIFF_HEIGHT = 256, 257
@@ -20,6 +21,19 @@ def announced_size(content: bytes) -> tuple[int, int] | None:
         return _announced(content)
     except (struct.error, ValueError, IndexError, StopIteration):
         return None
+
+
+def promises_too_much(content: bytes) -> bool:
+    """Whether a PNG has a chunk that would end beyond the file: the decoder would make room for all of it first."""
+    place = len(_PNG)
+    while content.startswith(_PNG) and place + 8 <= len(content):
+        (length,) = struct.unpack_from(">I", content, place)
+        place += 12 + length
+        if place > len(content):
+            return True
+        if content[place - 8 - length : place - 4 - length] == b"IEND":
+            break
+    return False
 
 
 def _announced(content: bytes) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tracking_parts.errors import SourceError, one_line
 from tracking_parts.io.containers import missing_bytes
-from tracking_parts.io.image_sizes import MOST_PIXELS, announced_size
+from tracking_parts.io.image_sizes import MOST_PIXELS, announced_size, promises_too_much
 from tracking_parts.io.sequences import GroundTruth, read_sequence
 from tracking_parts.io.video_writer import VideoWriter
 
@@ -141,7 +141,10 @@ def read_image(path: Path) -> Frame:
         content = np.fromfile(path, dtype=np.uint8)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
-    size_wh = announced_size(content.tobytes())
+    header = content.tobytes()
+    if promises_too_much(header):
+        raise SourceError(f"{path} is damaged: a part of it is missing")
+    size_wh = announced_size(header)
     if size_wh is not None and size_wh[0] * size_wh[1] > MOST_PIXELS:
         raise SourceError(f"{path} has {size_wh[0]}x{size_wh[1]} pixels, more than are decoded")
     try:
@@ -210,8 +213,9 @@ def open_container(address: str) -> tuple[Any, av.VideoStream]:
         container = av.open(
             address,
             timeout=STREAM_TIMEOUT_SECONDS if is_stream else None,
-            # A file on disk may be a list of addresses: nothing is fetched that nobody asked for.
-            options={} if is_stream else {"protocol_whitelist": "file"},
+            # A file on disk may be a list of addresses: nothing is fetched that nobody asked for. (Not by ``options``:
+            # those are also for streams, and a container that finds its streams later takes the process down.)
+            container_options={} if is_stream else {"protocol_whitelist": "file"},
             metadata_errors="replace",
         )
     except (av.FFmpegError, OSError, ValueError) as error:
