@@ -19,7 +19,7 @@ from tracking_parts.cli_display import (
     tracking_progress,
 )
 from tracking_parts.config import TrackerConfig
-from tracking_parts.errors import ConfigError, InvalidBoxError, TrackingPartsError
+from tracking_parts.errors import ConfigError, InvalidBoxError, TrackingPartsError, quoted
 from tracking_parts.geometry import Box
 from tracking_parts.io.results import ResultRow, SequenceInfo
 from tracking_parts.io.trace_files import read_trace
@@ -70,9 +70,9 @@ def parse_box(text: str) -> Box:
     try:
         x, y, w, h = (float(part) for part in text.split(","))
     except ValueError:
-        raise InvalidBoxError(f"--box takes four numbers x,y,w,h, not {text!r}") from None
+        raise InvalidBoxError(f"--box takes four numbers x,y,w,h, not {quoted(text)}") from None
     if not all(math.isfinite(value) for value in (x, y, w, h)):
-        raise InvalidBoxError(f"--box has values that are not finite: {text!r}")
+        raise InvalidBoxError(f"--box has values that are not finite: {quoted(text)}")
     return Box(x, y, w, h)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
-from tracking_parts.errors import InvalidFrameError, TargetNameError
+from tracking_parts.errors import InvalidFrameError, TargetNameError, quoted
 from tracking_parts.features import each_alone
 from tracking_parts.frames import Frame, Glance, as_bgr
 from tracking_parts.geometry import Box
@@ -19,7 +19,6 @@ from tracking_parts.threads import OneAtATime, in_forked_child, trunk_threads
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker import Tracker
 from tracking_parts.trunk_engines import Maps
-from tracking_parts.wording import in_short
 
 Name = str | int
 
@@ -160,5 +159,5 @@ class MultiTracker:
 def _checked(name: Name) -> Name:
     """A truth value is a number to Python, and would be taken for target 0 or 1."""
     if isinstance(name, bool) or not isinstance(name, (str, int)):
-        raise TargetNameError(f"a target's name is a text or a whole number, not {in_short(name)}")
+        raise TargetNameError(f"a target's name is a text or a whole number, not {quoted(name)}")
     return name

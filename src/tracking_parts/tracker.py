@@ -30,6 +30,7 @@ from tracking_parts.looking import search_window
 from tracking_parts.making import checked_config, checked_device, checked_seed, checked_weights
 from tracking_parts.result import Result, State
 from tracking_parts.spare_memory import give_back_memory
+from tracking_parts.state_checks import check_state
 from tracking_parts.step import Reading, Step, build_trace, first_reading
 from tracking_parts.target import Target
 from tracking_parts.threads import OneAtATime, threads_after_fork
@@ -177,6 +178,7 @@ class Tracker:
         state = state if isinstance(state, TrackerState) else TrackerState.load(state)
         with damaged_state_errors():
             config, seed = TrackerConfig.from_dict(state.values["config"]), int(state.values["seed"])
+            check_state(state.values, state.tensors, config)
         tracker = cls(config, device=device, seed=seed, weights=weights, engine=engine)
         with damaged_state_errors():
             target = tracker._empty_target(

@@ -22,12 +22,13 @@ from tracking_parts.box_estimation import Shape
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
 from tracking_parts.convnet_part.updating import SequentialUpdates
-from tracking_parts.errors import StateFileError
+from tracking_parts.errors import StateFileError, one_line, quoted
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
 from tracking_parts.filter_parts.learning import DualForm
 from tracking_parts.filter_parts.references import DualParts
 from tracking_parts.io.files import atomic_path
+from tracking_parts.io.plain_files import parse_json
 from tracking_parts.looking import Gaze
 from tracking_parts.result import State
 from tracking_parts.target import Target
@@ -64,13 +65,15 @@ class TrackerState:
         except FileNotFoundError as error:
             raise StateFileError(f"there is no state file {path}") from error
         except (OSError, SafetensorError, ValueError) as error:
-            raise StateFileError(f"{path} is no tracker state, or is damaged: {error}") from error
+            raise StateFileError(f"{path} is no tracker state, or is damaged: {one_line(error)}") from error
         if metadata.get("format") != FORMAT:
-            raise StateFileError(f"{path} is no tracker state of this version ({metadata.get('format')!r})")
+            raise StateFileError(f"{path} is no tracker state of this version ({quoted(metadata.get('format'))})")
         try:
-            values = json.loads(metadata["values"])
-        except (KeyError, json.JSONDecodeError) as error:
+            values = parse_json(metadata["values"])
+        except (KeyError, ValueError) as error:
             raise StateFileError(f"{path} is damaged: its values cannot be read") from error
+        if not isinstance(values, dict):
+            raise StateFileError(f"{path} is damaged: its values cannot be read")
         return cls(values, tensors)
 
 
@@ -79,8 +82,10 @@ def damaged_state_errors() -> Iterator[None]:
     """Whatever a damaged state makes go wrong while it is unpacked is one error of ours."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise StateFileError(f"the tracker state is damaged: {error}") from error
+    except StateFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        raise StateFileError(f"the tracker state is damaged: {one_line(error)}") from error
 
 
 def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
