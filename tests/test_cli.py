@@ -18,7 +18,7 @@ import tracking_parts
 from cli_helpers import FakeTracker, make_folder, make_video, use_fake_tracker
 from tracking_parts import cli
 from tracking_parts.config import PROFILES, TrackerConfig
-from tracking_parts.io.results import RESULT_FORMATS
+from tracking_parts.io.track_files import TRACK_FORMATS
 from tracking_parts.io.video import open_source
 from tracking_parts.output_files import _NAMES
 from tracking_parts.threads import trunk_threads
@@ -44,7 +44,7 @@ def test_track_writes_everything_that_was_asked_for(
     fake: FakeTracker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     video, out = make_video(tmp_path / "clip.mp4", 12), tmp_path / "out"
-    formats = [word for name in RESULT_FORMATS for word in ("--format", name)]
+    formats = [word for name in TRACK_FORMATS for word in ("--format", name)]
     options = ["--box", "10,12,20,16", "--out", str(out), "--trace", "--save-state", "--contact-sheet", *formats]
     assert (
         cli.run(
@@ -83,7 +83,7 @@ def test_track_writes_everything_that_was_asked_for(
 
 
 def test_every_format_has_a_file_name() -> None:
-    assert set(_NAMES) == set(RESULT_FORMATS)
+    assert set(_NAMES) == set(TRACK_FORMATS)
     assert len(set(_NAMES.values())) == len(_NAMES)
 
 

@@ -33,7 +33,7 @@ def use_console(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> io.StringIO:
 
 
 def a_step(index: int) -> Step:
-    return Step(index, some_picture(32, 24), some_result(confidence=0.62), some_trace)
+    return Step(index, some_picture(32, 24), {"object": some_result(confidence=0.62)}, lambda _: some_trace())
 
 
 @pytest.mark.parametrize("total", [3, None])

@@ -168,7 +168,8 @@ def print_report(report: RunReport, paths: Sequence[tuple[str, Path]]) -> None:
     rows["frames"] = f"{report.frames} (numbers {first} to {last})"
     alone = f"tracker alone {report.tracker_fps:.1f} fps after a start of {report.start_seconds:.1f} s"
     rows["speed"] = f"{report.fps:.1f} fps; {alone}"
-    shares = (f"{state} {count / report.frames:.0%}" for state, count in report.states.items())
+    answers = sum(report.states.values())
+    shares = (f"{state} {count / answers:.0%}" for state, count in report.states.items())
     rows["states"] = ", ".join(shares)
     _print_rows({**rows, **{what: str(path) for what, path in paths}})
 

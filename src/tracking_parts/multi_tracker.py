@@ -74,6 +74,10 @@ class MultiTracker:
         self._trackers[chosen], self._frame_shape = tracker, image.shape
         return chosen
 
+    def correct(self, frame: ArrayLike, box: Box | ArrayLike, name: Name) -> Result:
+        """Put one object into ``box`` of the last frame, and learn that it is there; see :meth:`Tracker.correct`."""
+        return self._tracker(name).correct(frame, box)
+
     def remove(self, name: Name) -> None:
         """Forget one object."""
         with self._turn:

@@ -31,7 +31,7 @@ from tracking_parts.making import checked_config, checked_device, checked_seed, 
 from tracking_parts.result import Result, State
 from tracking_parts.spare_memory import give_back_memory
 from tracking_parts.state_checks import check_state
-from tracking_parts.step import Reading, Step, build_trace, first_reading
+from tracking_parts.step import Reading, Step, build_trace, first_reading, told_reading
 from tracking_parts.target import Target
 from tracking_parts.threads import OneAtATime, threads_after_fork
 from tracking_parts.trace import FrameTrace
@@ -97,6 +97,23 @@ class Tracker:
         with self._turn:
             glance = self.aim(frame)
             return self.follow(glance, self._extract([glance.crop]))
+
+    def correct(self, frame: ArrayLike, box: Box | ArrayLike) -> Result:
+        """Put the object into ``box`` of the frame that :meth:`update` saw last, and learn that it is there.
+
+        All that was learned before is kept, other than by :meth:`init`; the next :meth:`update` goes on from here.
+        """
+        with self._turn:
+            target = self._require_target()
+            image = self._next_image(frame, target)
+            target.place(as_box(box, image), self.config)
+            reading = self._read_at(image, target, Reach.USUAL)
+            centre_in_map = reading.view.window.map_from_image(target.centre)
+            reading = told_reading(reading, centre_in_map, self.config.agreement_radius)
+            events = self._learner.learn_confirmed(target, reading)
+            result = self._result(target, 1.0)
+            self._last = Step(reading, result, True, tuple(events))
+            return result
 
     def aim(self, frame: ArrayLike) -> Glance:
         """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""

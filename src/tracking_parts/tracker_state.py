@@ -259,9 +259,13 @@ def _frame_reader(
 
 
 def pack_shape(shape: Shape) -> list[Any]:
-    return [shape.first_width, shape.first_height, shape.scale, [list(row) for row in shape.linear]]
+    linear = [list(row) for row in shape.linear]
+    return [shape.first_width, shape.first_height, shape.scale, linear, list(shape.stretch)]
 
 
 def unpack_shape(values: list[Any]) -> Shape:
+    width, height, scale = (float(value) for value in values[:3])
     (a, b), (c, d) = values[3]
-    return Shape(float(values[0]), float(values[1]), float(values[2]), ((float(a), float(b)), (float(c), float(d))))
+    wider, taller = values[4] if len(values) > 4 else (1.0, 1.0)  # older files have none
+    linear = ((float(a), float(b)), (float(c), float(d)))
+    return Shape(width, height, scale, linear, (float(wider), float(taller)))

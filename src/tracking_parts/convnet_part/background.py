@@ -105,6 +105,15 @@ class BackgroundUpdates:
             return pathway, fault_of("training in the background", job.error)
         return job.copy, f"swapped in the ConvNetPart trained in the background, loss {job.loss:.4f}"
 
+    def train_whole(
+        self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]
+    ) -> tuple[CentrePathway, str]:
+        """A training that is waited for, after the one under way, if there is one."""
+        pathway, _ = self.wait(pathway)
+        self.train(pathway, first, recent)
+        pathway, news = self.wait(pathway)
+        return pathway, news or ""
+
     @property
     def unfinished(self) -> None:
         """What is to be saved is waited for."""
