@@ -13,11 +13,14 @@ import tracking_parts
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC_NAMES = {
     "Box",
+    "BusyError",
     "ConfigError",
     "FormatError",
     "FrameTrace",
     "InvalidBoxError",
     "InvalidFrameError",
+    "LearningError",
+    "LearningWarning",
     "MultiTracker",
     "NotInitialisedError",
     "OutputError",
@@ -44,7 +47,8 @@ def test_every_error_is_ours_and_exported() -> None:
 
     defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
     assert defined <= PUBLIC_NAMES
-    assert all(issubclass(getattr(errors, name), tracking_parts.TrackingPartsError) for name in defined)
+    kinds = (tracking_parts.TrackingPartsError, UserWarning)
+    assert all(issubclass(getattr(errors, name), kinds) for name in defined)
 
 
 def test_version_is_the_distributions() -> None:

@@ -11,8 +11,15 @@ MOST_NAMES = 10
 
 
 def quoted(value: Any) -> str:
-    """A value as an error's message may show it: as Python writes it, and short whatever it is."""
-    text = repr(value)
+    """A value as an error's message may show it: as Python writes it, on one line, and short whatever it is.
+
+    >>> quoted("a" * 999)[-3:]
+    'aa…'
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # somebody else's repr, or an integer of too many digits
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 
@@ -44,6 +51,10 @@ class NotInitialisedError(TrackingPartsError, RuntimeError):
     """``update`` was called before ``init``."""
 
 
+class BusyError(TrackingPartsError, RuntimeError):
+    """A tracker was called while another thread's call was at work."""
+
+
 class TargetNameError(TrackingPartsError, LookupError):
     """A target's name that is taken already, or that no target has."""
 
@@ -58,6 +69,14 @@ class WeightsError(TrackingPartsError, RuntimeError):
 
 class SourceError(TrackingPartsError, RuntimeError):
     """A video, folder or camera that cannot be opened or that broke while being read."""
+
+
+class LearningError(TrackingPartsError, RuntimeError):
+    """Nothing could be learned: there is no finite solution. Only ``init`` raises it; later, tracking goes on."""
+
+
+class LearningWarning(UserWarning):
+    """Learning failed while tracking; the tracker goes on with what it had learned before."""
 
 
 class StateFileError(TrackingPartsError, ValueError):

@@ -34,7 +34,7 @@ from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 4"
+FORMAT = "tracking-parts state 5"
 _PLAIN = ("frame_index", "convnet_votes", "frames_since_learning", "frames_to_teach")
 
 
@@ -100,7 +100,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "centre": list(target.centre),
         "shape": pack_shape(target.shape),
         "loudness": [target.loudness.filters, target.loudness.convnet],
-        "monitor": [target.monitor.state.value, target.monitor.missing_for],
+        "monitor": [target.monitor.state.value, target.monitor.missing_for, target.monitor.usual],
         "gaze": [target.gaze.steady, target.gaze.narrow_looks],
         "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
@@ -120,7 +120,7 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
         setattr(target, name, type(getattr(target, name))(values[name]))
     target.centre = (float(values["centre"][0]), float(values["centre"][1]))
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
-    target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
+    target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]), float(values["monitor"][2]))
     target.gaze = Gaze(bool(values["gaze"][0]), int(values["gaze"][1]))
     target.parts.restore(
         _unpack_banks(values["banks"], tensors, device),
@@ -259,9 +259,13 @@ def _frame_reader(
 
 
 def pack_shape(shape: Shape) -> list[Any]:
-    return [shape.first_width, shape.first_height, shape.scale, [list(row) for row in shape.linear]]
+    linear = [list(row) for row in shape.linear]
+    return [shape.first_width, shape.first_height, shape.scale, linear, list(shape.stretch)]
 
 
 def unpack_shape(values: list[Any]) -> Shape:
+    width, height, scale = (float(value) for value in values[:3])
     (a, b), (c, d) = values[3]
-    return Shape(float(values[0]), float(values[1]), float(values[2]), ((float(a), float(b)), (float(c), float(d))))
+    wider, taller = values[4] if len(values) > 4 else (1.0, 1.0)  # older files have none
+    linear = ((float(a), float(b)), (float(c), float(d)))
+    return Shape(width, height, scale, linear, (float(wider), float(taller)))

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracking_parts.errors import FormatError, one_line
 from tracking_parts.geometry import Box, CropWindow, Point
+from tracking_parts.io.files import atomic_path, remove_leftovers
+from tracking_parts.io.growing_file import GrowingFile
 from tracking_parts.io.npz_files import SIGNS_OF_DAMAGE, read_npz_arrays
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace, PartsTrace
@@ -38,24 +39,22 @@ Arrays = dict[str, NDArray[Any]]
 class TraceWriter:
     """Writes one trace per frame into a folder; what is there is whole at any moment.
 
-    Traces that an earlier run left in the folder are removed: frames of two runs would be read as one.
+    Traces that an earlier run left in the folder are removed, unless this one goes on with it:
+    frames of two runs would be read as one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keep: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for frame in traced_frames(folder):
+        for frame in () if keep else traced_frames(folder):
             _path_of(folder, frame).unlink()
+        remove_leftovers(folder)
         self.folder = folder
-        self._summary: TextIO = (folder / SUMMARY_NAME).open("w", encoding="utf-8")
+        self._summary = GrowingFile(folder / SUMMARY_NAME)
 
     def write(self, trace: FrameTrace) -> None:
-        path = _path_of(self.folder, trace.frame_index)
-        unfinished = path.with_suffix(".unfinished")
-        with unfinished.open("wb") as file:
+        with atomic_path(_path_of(self.folder, trace.frame_index)) as unfinished, unfinished.open("wb") as file:
             np.savez_compressed(file, **_arrays_from_trace(trace))  # type: ignore[arg-type]
-        os.replace(unfinished, path)
-        self._summary.write(json.dumps(_strict(trace.summary()), allow_nan=False) + "\n")
-        self._summary.flush()
+        self._summary.append(json.dumps(_strict(trace.summary()), allow_nan=False) + "\n")
 
     def close(self) -> None:
         self._summary.close()
@@ -130,6 +129,7 @@ def _arrays_from_trace(trace: FrameTrace) -> Arrays:
         "part_agreement": np.array(trace.part_agreement, np.float64),
         "highly_confident": np.array(trace.highly_confident, np.bool_),
         "events": np.array(trace.events, np.str_),
+        "fault": np.array(trace.fault, np.str_),
         **{f"parts.{name}": getattr(trace.parts, name) for name in _PART_FIELDS},
     }
 
@@ -159,6 +159,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
         highly_confident=bool(arrays["highly_confident"]),
         parts=parts,
         events=tuple(str(event) for event in arrays["events"]),
+        fault=str(arrays.get("fault", "")),  # older traces have none
     )
 
 

@@ -88,7 +88,9 @@ def shown(picture: Picture, widest: int) -> bytes:
     height, width = picture.shape[:2]
     if width > widest:
         size_wh = (widest, max(1, round(height * widest / width)))
-        picture = np.asarray(cv2.resize(picture, size_wh, interpolation=cv2.INTER_AREA), np.uint8)
+        # Averaging over areas looks best, but takes four times as long; it matters only where pixels would be skipped.
+        how = cv2.INTER_AREA if width >= 2 * widest else cv2.INTER_LINEAR
+        picture = np.asarray(cv2.resize(picture, size_wh, interpolation=how), np.uint8)
     good, encoded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     if not good:
         raise SourceError("the picture could not be encoded")

@@ -15,6 +15,7 @@ from tracking_parts.trace import FrameTrace
 LARGEST_NUMBER = 10**9
 LONGEST_EVENT, MOST_EVENTS = 200, 100
 BY_HAND, BY_TRACKER = "hand", "tracker"
+TEACH, ANEW = "teach", "anew"  # a corrected box is one more confirmed sample, or the tracker begins anew from it
 # After Okabe and Ito: told apart by readers with any common form of colour blindness.
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#0072b2", "#f0e442", "#999999")
@@ -35,6 +36,7 @@ class Project:
     created: float
     opened: float
     frame: int = 0  # the one shown last
+    correcting: str = ANEW  # what a box does that is drawn of a target which is followed already
 
 
 @dataclass(frozen=True, slots=True)

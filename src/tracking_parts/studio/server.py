@@ -8,6 +8,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from tracking_parts.errors import ConfigError
 from tracking_parts.studio.access import LOOPBACK_NAMES, AccessRules
 from tracking_parts.studio.app import make_app
 from tracking_parts.studio.connections import BoundedProtocol
-from tracking_parts.studio.run import ManyTracker
+from tracking_parts.studio.locking import only_server
+from tracking_parts.studio.plan import ManyTracker
 from tracking_parts.studio.session import MakeTracker, Progress
 from tracking_parts.studio.store import Store, data_folder
 from tracking_parts.studio.studio import Studio
@@ -44,11 +46,12 @@ def serve(choice: ServerChoice, make_tracker: MakeTracker, say: Callable[[str], 
         raise ConfigError(f"no file or folder at {choice.video}")
     is_local = choice.host in LOOPBACK_NAMES
     token = "" if is_local else secrets.token_urlsafe(24)
-    with bound_socket(choice.host, choice.port) as listening:
+    with bound_socket(choice.host, choice.port) as listening, ExitStack() as held:
         port = listening.getsockname()[1]
-        studio = Studio(Store(choice.data), make_tracker, choice.video, choice.limits)
-        rules = AccessRules.for_bind(choice.host, port, token)
         address = address_of(choice.host, port, token)
+        held.enter_context(only_server(choice.data, address_of(choice.host, port, "")))
+        studio = Studio(Store(choice.data), make_tracker, choice.video, choice.limits, only_opened=not is_local)
+        rules = AccessRules.for_bind(choice.host, port, token)
         say(f"The studio is at {address}")
         if token:
             say("Whoever has this address can see and change everything in the studio. Keep it to yourself.")

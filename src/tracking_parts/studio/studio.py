@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Any
 
 from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError, quoted
-from tracking_parts.io.clips import fetch_clip
+from tracking_parts.io.clips import clips_folder, fetch_clip
 from tracking_parts.studio.decoder import Decoder
 from tracking_parts.studio.exports import CancelledError, Export, make_export
 from tracking_parts.studio.folders import holds_images, listed
@@ -37,7 +37,9 @@ class Studio:
         make_tracker: MakeTracker,
         opened: Path | None = None,
         limits: UploadLimits | None = None,
+        only_opened: bool = False,
     ) -> None:
+        """With ``only_opened`` no folder of earlier command lines counts: others may be able to reach the server."""
         self.store = store
         self.uploads = Uploads(store.folder / "uploads", limits or UploadLimits())
         self.uploads.clean({project.source for project in store.projects()})
@@ -48,6 +50,9 @@ class Studio:
         self._sessions: dict[str, Session] = {}
         self._recordings: dict[str, Recording] = {}
         self._exports: dict[str, Export] = {}
+        if self.folder is not None:
+            store.grant(self.folder)
+        self._folders = [] if only_opened else store.granted()
 
     # ------------------------------------------------------------------ what there is to open
     @property
@@ -57,12 +62,32 @@ class Studio:
             return None
         return self._opened.parent if self._opened.is_file() or holds_images(self._opened) else self._opened
 
+    def may_read(self, project: Project) -> bool:
+        """Whether the video lies where the user let the studio look: in the opened folder, in one that was opened by
+        an earlier command line, among its own uploads and recordings, or is the bundled clip.
+        """
+        places = [self.folder, *self._folders, self.uploads.folder, self._recordings_folder, clips_folder()]
+        path = Path(project.source).resolve()
+        return any(path.is_relative_to(place.resolve()) for place in places if place is not None)
+
+    @property
+    def _recordings_folder(self) -> Path:
+        return self.store.folder / "recordings"
+
+    def _readable(self, project_id: str) -> Project:
+        project = self.store.project(project_id)
+        if not self.may_read(project):
+            raise SourceError(f"its video lies outside the folder that was opened: stp studio {project.source}")
+        if not Path(project.source).exists():
+            raise SourceError(f"the video is not where it was: {project.source}")
+        return project
+
     def offers(self) -> dict[str, Any]:
         """For the first page: earlier projects, files of the opened folder, cameras."""
         folder = self.folder
         given = self._opened if self._opened is not None and self._opened != folder else None
         return {
-            "projects": [_facts(project) for project in self.store.projects()],
+            "projects": [self._facts(project) for project in self.store.projects()],
             "folder": None if folder is None else folder.name or str(folder),
             "files": [] if folder is None else [path.name for path in listed(folder)],
             "given": None if given is None else given.name,
@@ -112,7 +137,7 @@ class Studio:
 
     def record(self, source: str, name: str, fps: float = RECORDED_FPS) -> Project:
         """Record whatever gives frames in its own time."""
-        folder = self.store.folder / "recordings" / token_hex(8)
+        folder = self._recordings_folder / token_hex(8)
         known: list[str] = []
         recording = Recording(source, folder, lambda count: self._grown(known, count), fps)
         project = self._add(folder, "camera", name)
@@ -150,9 +175,7 @@ class Studio:
     # ------------------------------------------------------------------ sessions
     def session(self, project_id: str) -> Session:
         """The one session of a project, begun if need be."""
-        project = self.store.project(project_id)
-        if not Path(project.source).exists():
-            raise SourceError(f"the video is not where it was: {project.source}")
+        project = self._readable(project_id)
         with self._lock:
             self._let_idle_go()
             if project_id not in self._sessions:
@@ -193,7 +216,7 @@ class Studio:
     # ------------------------------------------------------------------ exports
     def start_export(self, project_id: str, format_name: str, targets: list[int] | None, with_video: bool) -> Export:
         """Begin to write a file; the tab is told how far it is."""
-        project = self.store.project(project_id)
+        project = self._readable(project_id)
         self._make_room_for_export()
         export = Export(format_name, project_id)
         self._exports[export.id] = export
@@ -245,7 +268,8 @@ class Studio:
 
     def _videos_known(self) -> list[Path]:
         in_folder = [] if self.folder is None else listed(self.folder)
-        return [*(Path(project.source) for project in self.store.projects()), *in_folder]
+        readable = (project for project in self.store.projects() if self.may_read(project))
+        return [*(Path(project.source) for project in readable), *in_folder]
 
     def _add(self, path: Path, kind: str, name: str) -> Project:
         with Decoder(path) as decoder:
@@ -261,13 +285,13 @@ class Studio:
             height=height,
         )
 
-
-def _facts(project: Project) -> dict[str, Any]:
-    return {
-        "id": project.id,
-        "name": project.name,
-        "kind": project.kind,
-        "frames": project.frame_count,
-        "opened": project.opened,
-        "missing": not Path(project.source).exists(),
-    }
+    def _facts(self, project: Project) -> dict[str, Any]:
+        there = Path(project.source).exists()
+        return {
+            "id": project.id,
+            "name": project.name,
+            "kind": project.kind,
+            "frames": project.frame_count,
+            "opened": project.opened,
+            "problem": "" if there and self.may_read(project) else "its video is elsewhere" if there else "gone",
+        }

@@ -14,9 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from tracking_parts.errors import TrackingPartsError
 from tracking_parts.io.plain_files import parse_json
 from tracking_parts.studio.channel import Channel
-from tracking_parts.studio.model import COLOUR, whole_number
+from tracking_parts.studio.model import COLOUR, Row, whole_number
 from tracking_parts.studio.session import Session
 from tracking_parts.studio.studio import Studio
+from tracking_parts.studio.undoing import Step
 
 LONGEST_COMMAND = 10_000
 LONGEST_MESSAGE = 500
@@ -107,17 +108,39 @@ def _rename_target(session: Session, channel: Channel, given: dict[str, Any]) ->
 
 def _delete_target(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
     session.delete_target(whole_number(given["target"]))
-    return {}
+    return {"undo": session.undo_log.state()}
 
 
 def _draw(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
     row = session.draw(whole_number(given["target"]), whole_number(given["frame"]), list(given["box"]))
-    return {"row": row.to_dict()}
+    return {"row": row.to_dict(), "undo": session.undo_log.state()}
 
 
 def _erase(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
     row = session.erase(whole_number(given["target"]), whole_number(given["frame"]))
-    return {"row": None if row is None else row.to_dict()}
+    return {"row": None if row is None else row.to_dict(), "undo": session.undo_log.state()}
+
+
+def _undo(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
+    return _replayed(session, session.undo(), undone=True)
+
+
+def _redo(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
+    return _replayed(session, session.redo(), undone=False)
+
+
+def _replayed(session: Session, done: tuple[Step, Row | None] | None, undone: bool) -> dict[str, Any]:
+    if done is None:
+        return {"step": None, "undo": session.undo_log.state()}
+    step, row = done
+    drawn = (step.before if undone else step.after) is not None
+    facts = {"target": step.target, "frame": step.frame, "drawn": drawn, "row": None if row is None else row.to_dict()}
+    return {"step": facts, "undo": session.undo_log.state()}
+
+
+def _correct_by(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
+    session.correct_by(str(given["how"]))
+    return {}
 
 
 def _show(session: Session, channel: Channel, given: dict[str, Any]) -> dict[str, Any]:
@@ -161,6 +184,9 @@ COMMANDS: dict[str, Callable[[Session, Channel, dict[str, Any]], dict[str, Any]]
     "delete_target": _delete_target,
     "draw": _draw,
     "erase": _erase,
+    "undo": _undo,
+    "redo": _redo,
+    "correct_by": _correct_by,
     "show": _show,
     "track": _track,
     "step": _step,
