@@ -78,11 +78,13 @@ def _check_place(values: Mapping[str, Any]) -> None:
         _number("a frame's side", side, MIN_FRAME_SIDE, LARGEST_SIDE)
     for place, side in zip(values["centre"], (width, height), strict=True):
         _number("the centre", place, 0, side)
-    first_width, first_height, scale, linear = values["shape"]
+    first_width, first_height, scale, linear, *stretches = values["shape"]
     _number("the scale", scale, 1e-6, 1e6)
-    for first, side in ((first_width, width), (first_height, height)):
+    wider, taller = stretches[0] if stretches else (1.0, 1.0)  # older files have none
+    for first, stretch, side in ((first_width, wider, width), (first_height, taller, height)):
         _number("the first box", first, 0.5, LARGEST_IN_FRAMES * side)
-        _number("the box", first * scale, 1e-3, LARGEST_IN_FRAMES * side)
+        _number("a stretch", stretch, 1e-6, 1e6)
+        _number("the box", first * scale * stretch, 1e-3, LARGEST_IN_FRAMES * side)
     for row in linear:
         for number in row:
             _number("the outline", number, -1e3, 1e3)

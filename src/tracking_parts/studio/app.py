@@ -13,10 +13,11 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from tracking_parts import __version__
-from tracking_parts.errors import TargetNameError, TrackingPartsError
+from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError
 from tracking_parts.studio.access import AccessControl, AccessRules
 from tracking_parts.studio.connections import BoundedBodies
 from tracking_parts.studio.inside import unpack_trace
@@ -118,7 +119,10 @@ def _add_opening(app: FastAPI, studio: Studio) -> None:
     @app.post("/api/uploads")
     async def upload(request: Request, name: Annotated[str, Query(max_length=300)] = "video") -> dict[str, str]:
         announced = request.headers.get("content-length", "")
-        path = await studio.uploads.receive(request.stream(), int(announced) if announced.isdecimal() else None)
+        try:
+            path = await studio.uploads.receive(request.stream(), int(announced) if announced.isdecimal() else None)
+        except ClientDisconnect:
+            raise SourceError("the upload was broken off, or stood still for too long") from None
         return _named(await run_in_threadpool(studio.open_upload, path, name))
 
     @app.post("/api/projects/{project_id}/copy")
