@@ -43,8 +43,9 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     page.wait_for_timeout(500)
     take("start")
     page.locator("#open-clip").click()
+    expect(page.locator("#position")).to_have_text("frame 0 of 131", timeout=PATIENCE)
     expect(page.locator("#busy")).to_be_hidden(timeout=PATIENCE)
-    page.wait_for_timeout(1000)
+    page.wait_for_timeout(1500)
     take("empty")
     _, start, box = RABBIT
     page.keyboard.press("Home")

@@ -13,6 +13,7 @@ import tracking_parts
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC_NAMES = {
     "Box",
+    "BusyError",
     "ConfigError",
     "FormatError",
     "FrameTrace",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import (
+    BusyError,
     ConfigError,
     FormatError,
     InvalidBoxError,
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Box",
+    "BusyError",
     "ConfigError",
     "FormatError",
     "FrameTrace",

@@ -8,7 +8,7 @@ change of scale alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,16 +79,20 @@ def _huber_weights(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Shape:
-    """How the object's outline differs from the first box: a scale for the crop, and a linear map on top of it."""
+    """How the object's outline differs from the first box: a scale for the crop, and a linear map on top of it.
+
+    ``stretch`` is how a person's correction changed the first box's sides beside its scale: the crops keep their sides.
+    """
 
     first_width: float
     first_height: float
     scale: float = 1.0
     linear: tuple[tuple[float, float], tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0))
+    stretch: tuple[float, float] = (1.0, 1.0)  # of width and height
 
     def polygon(self, centre: Point) -> Polygon:
         """Corners in the image, clockwise from the top left of the first box."""
-        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * (self.first_width, self.first_height)
+        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * self._outline
         moved = self.scale * corners @ np.array(self.linear).T + np.array(centre)
         first, second, third, fourth = ((float(x), float(y)) for x, y in moved)
         return (first, second, third, fourth)
@@ -99,7 +103,19 @@ class Shape:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the unrotated outline, in image pixels."""
-        return (self.first_width * self.scale, self.first_height * self.scale)
+        width, height = self._outline
+        return (width * self.scale, height * self.scale)
+
+    @property
+    def _outline(self) -> tuple[float, float]:
+        return (self.first_width * self.stretch[0], self.first_height * self.stretch[1])
+
+    def corrected(self, width: float, height: float, config: TrackerConfig) -> Shape:
+        """An upright outline of this size, as a person says that it is."""
+        ratio = math.sqrt((width * height) / (self.first_width * self.first_height))
+        scale = _between(ratio, 1 / config.max_box_change, config.max_box_change)
+        stretch = (width / (self.first_width * scale), height / (self.first_height * scale))
+        return Shape(self.first_width, self.first_height, scale, stretch=stretch)
 
     def moved_by(self, fitted: Matrix, config: TrackerConfig) -> Shape:
         """The shape after one frame's fit: damped, and bounded per frame and in all.
@@ -119,7 +135,7 @@ class Shape:
         if _determinant(linear) < MIN_DETERMINANT:
             return self  # halfway to the opposite side everything is one point, from which no part could be placed
         (a, b), (c, d) = linear.tolist()
-        return Shape(self.first_width, self.first_height, scale, ((a, b), (c, d)))
+        return replace(self, scale=scale, linear=((a, b), (c, d)))
 
 
 def _determinant(matrix: Matrix) -> float:

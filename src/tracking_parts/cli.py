@@ -17,13 +17,13 @@ from tracking_parts.cli_bench import bench_app
 from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
 from tracking_parts.cli_options import (
-    BoxOption,
+    BoxesOption,
     CheckpointOption,
     DeviceOption,
     EndOption,
     EngineOption,
     FormatOption,
-    LabelOption,
+    LabelsOption,
     OutOption,
     ProfileOption,
     RerunOption,
@@ -117,7 +117,7 @@ def _root(
 @app.command(cls=DescribedCommand)
 def track(
     source: SourceArgument,
-    box: BoxOption = None,
+    boxes: BoxesOption = None,
     out: OutOption = Path("out"),
     profile: ProfileOption = "default",
     settings: SetOption = None,
@@ -130,7 +130,7 @@ def track(
     save_state: StateOption = False,
     resume: ResumeOption = False,
     checkpoint: CheckpointOption = 30.0,
-    label: LabelOption = "object",
+    labels: LabelsOption = None,
     start: StartOption = 0,
     end: EndOption = None,
     device: DeviceOption = "cpu",
@@ -138,21 +138,26 @@ def track(
     threads: ThreadsOption = None,
     engine: EngineOption = TrunkEngine.AUTO,
 ) -> int:
-    """Follow an object through a video, a folder of images or what a camera sees.
+    """Follow an object, or several, through a video, a folder of images or what a camera sees.
 
     Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
 
     Ctrl-C stops early; the files are valid up to the last frame, and the same command with --resume goes on.
     """
-    from tracking_parts.cli_run import TrackRequest, parse_box, run_request
+    from tracking_parts.cli_run import TrackRequest, name_targets, parse_box, run_request
     from tracking_parts.output_files import OutputChoice
 
     if end is not None and end <= start:
         raise ConfigError(f"--end {end} leaves no frame after --start {start}")
+    names = name_targets(labels or [], max(1, len(boxes or [])))
+    if save_state and len(names) > 1:
+        raise ConfigError("--save-state saves one tracker: it cannot be used with several boxes")
+    if resume and len(names) > 1:
+        raise ConfigError("--resume goes on with one tracker: it cannot be used with several boxes")
     request = TrackRequest(
         source=source,
-        box=None if box is None else parse_box(box),
-        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, label, rerun_save, rerun),
+        boxes=tuple(parse_box(box) for box in boxes or ()),
+        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, names, rerun_save, rerun),
         profile=profile,
         settings=tuple(settings or ()),
         device=device,
@@ -195,9 +200,9 @@ def demo(
         clip = fetch_clip(DEMO_CLIP, progress=progress)
     request = TrackRequest(
         source=str(clip),
-        box=Box(*DEMO_BOX),
+        boxes=(Box(*DEMO_BOX),),
         outputs=OutputChoice(
-            out, trace=trace, contact_sheet=True, label="rabbit", rerun_file=rerun_save, rerun_viewer=rerun
+            out, trace=trace, contact_sheet=True, labels=("rabbit",), rerun_file=rerun_save, rerun_viewer=rerun
         ),
         profile=profile,
         settings=tuple(settings or ()),

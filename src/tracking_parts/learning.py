@@ -62,6 +62,34 @@ class Learner:
             target.convnet_votes = True
             events.append(f"first training of the ConvNetPart on {len(target.memory.first)} frames, loss {loss:.4f}")
 
+    # ------------------------------------------------------------------ a frame that a person confirmed
+    def learn_confirmed(self, target: Target, reading: Reading) -> list[str]:
+        """Learn from a frame in which the place is certain, whatever the settings say of learning later.
+
+        New parts vote at once. Training is waited for.
+        """
+        target.parts.observe(reading.agreed)
+        box_in_map = Box.from_centre(reading.decision.centre, *target.object_in_map(reading.view.window))
+        events = ["corrected by hand"]
+        with tolerated(events, "learning parts"):
+            count = self._learn_parts(target, reading.view, box_in_map, Role.RELIABLE)
+            events.append(f"learned {count} parts")
+        if self._config.convnet_learns:
+            self._teach_confirmed(target, reading, events)
+        self._tell_faults(target, events)
+        return events
+
+    def _teach_confirmed(self, target: Target, reading: Reading, events: list[str]) -> None:
+        size = target.object_in_map(reading.view.window)
+        sample = target.convnet.sample(reading.view, reading.decision.centre, size, target.frame_index)
+        if not target.memory.has_all_first:
+            target.memory.add_first(sample)
+            self._train_first(target, events)
+            return
+        target.memory.recent.append(sample)
+        target.convnet, news = target.updates.train_whole(target.convnet, target.memory.first, target.memory.recent)
+        events.append(news)
+
     # ------------------------------------------------------------------ every frame
     def learn(self, target: Target, reading: Reading) -> tuple[bool, list[str]]:
         """Roles, new candidates, confident frames and the ConvNetPart; whether the frame was highly confident."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,22 @@ def first_reading(view: View, centre_in_map: Point) -> Reading:
     decision = Decision(nothing, centre_in_map, Opinion(centre_in_map, 1.0, 1.0))
     evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
     return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence, 1.0)
+
+
+def told_reading(reading: Reading, centre_in_map: Point, radius: float) -> Reading:
+    """The same look, judged by where a person says that the object is."""
+    votes = reading.votes
+    if votes is None:
+        return reading
+    agreed = votes.agreement(centre_in_map, radius)
+    share = float(agreed[votes.voting].mean()) if votes.voting.any() else 0.0
+    return replace(
+        reading,
+        decision=replace(reading.decision, centre=centre_in_map),
+        agreed=agreed,
+        evidence=replace(reading.evidence, part_agreement=share),
+        certainty=1.0,
+    )
 
 
 @dataclass(frozen=True)

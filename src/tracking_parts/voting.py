@@ -89,6 +89,11 @@ def combine(
     return Decision(masked, (float(centre[0]), float(centre[1])), *opinions)
 
 
+def _numbers_only(maps: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What is not finite, as from a net that learned too fast, is no vote."""
+    return maps if np.isfinite(maps).all() else np.nan_to_num(maps, nan=0.0, posinf=0.0, neginf=0.0)
+
+
 def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> VoteMap:
     """M_c: circular, 1 at the last centre and falling as exp(−(d / width)^power) to ``floor``: [h, w]."""
     rows = np.arange(shape[0], dtype=np.float32) - np.float32(centre[1])
@@ -106,7 +111,7 @@ def peak_to_one(votes: VoteMap, usual: float = 0.0) -> VoteMap:
 def peak(votes: VoteMap | Tensor) -> Point:
     """Position of the maximum of one map, (x, y), refined to a fraction of a cell."""
     on_host = votes.cpu().numpy() if isinstance(votes, Tensor) else votes
-    positions, _ = refine_peaks(on_host[None])
+    positions, _ = refine_peaks(_numbers_only(on_host[None]))
     return (float(positions[0, 0]), float(positions[0, 1]))
 
 

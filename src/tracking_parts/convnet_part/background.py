@@ -6,6 +6,7 @@ outside: tracking goes on without it, nothing new is begun meanwhile, and nobody
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -57,11 +58,21 @@ class BackgroundUpdates:
 
     def __init__(self, hanging_seconds: float = HANGING_SECONDS, farewell_seconds: float = FAREWELL_SECONDS) -> None:
         self._hanging_seconds, self._farewell_seconds = hanging_seconds, farewell_seconds
+        self._begin()
+
+    def _begin(self) -> None:
         self._job: _Job | None = None
         self._end: Callable[[], object] | None = None  # ends the worker, if there is one
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._process = os.getpid()
+
+    def _after_fork(self) -> None:
+        """A forked child has neither the worker nor what it was doing: it begins anew."""
+        if self._process != os.getpid():
+            self._begin()
 
     def train(self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> str:
+        self._after_fork()
         if self._job is not None:
             return "skipped a training: the last one is still running"
         self._job = _Job(pathway.clone(), tuple(first), tuple(recent))
@@ -80,6 +91,7 @@ class BackgroundUpdates:
 
     def collect(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         """The newest trained pathway, and what happened, if a training ended since the last call."""
+        self._after_fork()
         job = self._job
         if job is None:
             return pathway, None
@@ -93,6 +105,15 @@ class BackgroundUpdates:
             return pathway, fault_of("training in the background", job.error)
         return job.copy, f"swapped in the ConvNetPart trained in the background, loss {job.loss:.4f}"
 
+    def train_whole(
+        self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]
+    ) -> tuple[CentrePathway, str]:
+        """A training that is waited for, after the one under way, if there is one."""
+        pathway, _ = self.wait(pathway)
+        self.train(pathway, first, recent)
+        pathway, news = self.wait(pathway)
+        return pathway, news or ""
+
     @property
     def unfinished(self) -> None:
         """What is to be saved is waited for."""
@@ -100,15 +121,17 @@ class BackgroundUpdates:
 
     def wait(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         """Like :meth:`collect`, but a running training is waited for first, unless it hangs."""
+        self._after_fork()
         if self._job is not None:
             self._job.done.wait(max(0.0, self._hanging_seconds - (time.monotonic() - self._job.begun)))
         return self.collect(pathway)
 
     def close(self) -> None:
         """Stop a running training after the piece under way, and end the worker."""
+        self._after_fork()
         if self._end is not None:
             self._end()
-        self._job, self._end, self._jobs = None, None, queue.SimpleQueue()
+        self._begin()
 
 
 def _work(jobs: queue.SimpleQueue[_Job | None], stop: threading.Event) -> None:

@@ -73,6 +73,18 @@ class SequentialUpdates:
         self.resume(pathway, first, recent, 0)
         return f"training of the ConvNetPart on {len(first) + len(recent)} frames begins"
 
+    def train_whole(
+        self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]
+    ) -> tuple[CentrePathway, str]:
+        """A training that is waited for, after the one under way, if there is one."""
+        try:
+            while self._pieces is not None:
+                self._go_on(pathway)
+            loss = train_soundly(pathway, first, recent, is_first=False)
+        except Exception as error:
+            return pathway, fault_of("training of the ConvNetPart", error)
+        return pathway, self._done(loss, len(first) + len(recent))
+
     def resume(
         self,
         pathway: CentrePathway,

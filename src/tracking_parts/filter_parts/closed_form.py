@@ -22,9 +22,9 @@ def dual_coefficients(gram: Tensor, ridge: float) -> Tensor:
     The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast. Where
     rounding leaves the matrix indefinite all the same, λ is raised until it is not.
     """
-    n = gram.shape[0]
     gram = gram.double()
     energy = gram.diagonal().mean().clamp_min(1e-12)
+    n = gram.shape[0]
     identity = torch.eye(n, dtype=gram.dtype, device=gram.device)
     for raised in RIDGE_STEPS:
         chosen = ridge if raised == 1 else raised * max(ridge, LEAST_RIDGE)

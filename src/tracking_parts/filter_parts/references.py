@@ -103,6 +103,7 @@ class References:
 
     def responses(self, search: Tensor, bank: PartBank) -> Tensor:
         """Activation maps of a bank's parts over a map [c, h, w], each the cheaper way: [m, h', w']."""
+        search = _with_room(search, bank.size)
         duals = [dual for dual in self._alive if dual.size == bank.size]
         if bank.size not in self._plans:
             self._plans[bank.size] = _Plan.of(bank, duals)
@@ -114,6 +115,12 @@ class References:
 
     def _population(self, frame: int) -> int:
         return sum(len(dual) for dual in self._alive if dual.frame == frame)
+
+
+def _with_room(search: Tensor, size: Size) -> Tensor:
+    """The map, with nothing added on the right and below where a part learned on a wider look would not fit into it."""
+    missing = [max(part - cells, 0) for part, cells in zip(size, search.shape[1:], strict=True)]
+    return torch.nn.functional.pad(search, (0, missing[1], 0, missing[0])) if any(missing) else search
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Traces on disk: ``000123.npz`` per frame, complete by itself, and ``trace.jsonl`` with one line of scalars per frame.
 
-The archives hold plain arrays only and are read with ``allow_pickle=False``.
+The archives hold plain arrays only and are read by :mod:`tracking_parts.io.npz_files`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import zipfile
-import zlib
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
@@ -18,18 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.errors import FormatError
+from tracking_parts.errors import FormatError, one_line
 from tracking_parts.geometry import Box, CropWindow, Point
 from tracking_parts.io.files import atomic_path, remove_leftovers
 from tracking_parts.io.growing_file import GrowingFile
+from tracking_parts.io.npz_files import SIGNS_OF_DAMAGE, read_npz_arrays
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace, PartsTrace
 
+LARGEST_TRACE = 64 << 20  # bytes of one frame's arrays
 SUMMARY_NAME = "trace.jsonl"
 _FRAME_NAME = re.compile(r"(\d{6,})\.npz")
 _MAPS = ("filter_votes", "convnet_votes", "combined_votes")
 _POINTS = ("filter_centre", "convnet_centre", "centre")
 _PART_FIELDS = tuple(field.name for field in fields(PartsTrace))
+_PAIRS = ("sizes", "offsets", "votes")  # two numbers per part
 _WINDOW_FIELDS = tuple(field.name for field in fields(CropWindow))
 
 Arrays = dict[str, NDArray[Any]]
@@ -85,10 +86,10 @@ def read_trace(folder: str | Path, frame: int) -> FrameTrace:
         has = f"it has {len(known)} frames from {known[0]} to {known[-1]}" if known else "it has no traced frame"
         raise FormatError(f"no trace of frame {frame} in {place}: {has}")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return _trace_from_arrays({name: archive[name] for name in archive.files})
-    except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FormatError(f"the trace {path} is damaged: {error}") from error
+        with path.open("rb") as file:
+            return _trace_from_arrays(read_npz_arrays(file, LARGEST_TRACE))
+    except SIGNS_OF_DAMAGE as error:
+        raise FormatError(f"the trace {path} is damaged: {one_line(error)}") from error
 
 
 def _trace_folder(folder: Path) -> Path:
@@ -138,6 +139,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
     if len({len(getattr(parts, name)) for name in _PART_FIELDS}) != 1:
         raise ValueError("its part arrays differ in length")
     window = CropWindow(**{name: int(value) for name, value in zip(_WINDOW_FIELDS, arrays["window"], strict=True)})
+    _check_kinds(arrays)
     if arrays["crop"].shape != (window.crop_height, window.crop_width, 3):
         size = f"{window.crop_width}x{window.crop_height}"
         raise ValueError(f"its crop has shape {arrays['crop'].shape} in a window of {size} pixels")
@@ -159,6 +161,19 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
         events=tuple(str(event) for event in arrays["events"]),
         fault=str(arrays.get("fault", "")),  # older traces have none
     )
+
+
+def _check_kinds(arrays: Arrays) -> None:
+    """Numbers where numbers are, and as many dimensions as viewers take for granted."""
+    if arrays["crop"].dtype != np.uint8:
+        raise ValueError("its crop is no picture of 8 bits")
+    for name in _MAPS:
+        if arrays[name].ndim != 2 or arrays[name].dtype.kind != "f":
+            raise ValueError(f"its {name} are no map")
+    for name in _PART_FIELDS:
+        values = arrays[f"parts.{name}"]
+        if values.shape[1:] != ((2,) if name in _PAIRS else ()) or values.dtype.kind not in "fiub":
+            raise ValueError(f"its parts' {name} are not numbers of parts")
 
 
 def _result_from_arrays(arrays: Arrays) -> Result:
