@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -33,12 +33,6 @@ from tracking_parts.evaluation.statistics import Interval
 from tracking_parts.viewers.contact_sheet import write_image
 
 SMALL_PNG = (cv2.IMWRITE_PNG_COMPRESSION, 9)
-HEAD = (
-    "| tracker | frames | overlap above 0.5 | said, mean | ECE, equal widths | ECE, equal counts "
-    "| Brier (always the rate) | skill | ROC area, overlap at most 0.5 "
-    f"| failure within {SOON} | ROC area, failure within {SOON} | said at a failure, median |\n"
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-)
 
 
 def read_watched(results: Path, data: Path, protocol: str, trackers: Sequence[str] | None) -> tuple[list[Watched], int]:
@@ -77,25 +71,24 @@ def _by_sequence(name: str, samples: Samples, said: Floats) -> Watched:
 
 # --------------------------------------------------------------------------- telling
 def table(judged: Sequence[Reliability]) -> str:
-    return "\n".join([HEAD, *map(_row, judged)])
-
-
-def _row(one: Reliability) -> str:
-    cells = [
-        one.name,
-        str(one.frames),
-        figure(one.good_rate, 3),
-        figure(one.mean_said, 3),
-        _interval(one.by_width),
-        _interval(one.by_count),
-        f"{_interval(one.brier)} ({figure(one.constant_brier, 3)})",
-        _interval(one.skill),
-        _interval(one.tells_bad),
-        figure(one.lost_rate, 3),
-        _interval(one.tells_lost),
-        figure(one.at_failures, 2),
-    ]
-    return f"| {' | '.join(cells)} |"
+    """Figures down, trackers across, as Markdown."""
+    rows: dict[str, Callable[[Reliability], str]] = {
+        "frames": lambda one: str(one.frames),
+        "share with an overlap above 0.5": lambda one: figure(one.good_rate, 3),
+        "said, mean": lambda one: figure(one.mean_said, 3),
+        "said in the frame of a failure, median": lambda one: figure(one.at_failures, 3),
+        "expected calibration error, bins of equal width": lambda one: _interval(one.by_width),
+        "the same, bins of equal count": lambda one: _interval(one.by_count),
+        "Brier score": lambda one: _interval(one.brier),
+        "Brier score of always saying the share": lambda one: figure(one.constant_brier, 3),
+        "Brier skill (1 less their ratio)": lambda one: _interval(one.skill),
+        "area under the ROC, overlap at most 0.5": lambda one: _interval(one.tells_bad),
+        f"share with a failure within {SOON} frames": lambda one: figure(one.lost_rate, 3),
+        f"area under the ROC, failure within {SOON} frames": lambda one: _interval(one.tells_lost),
+    }
+    lines = [("", *(one.name for one in judged)), ("---", *["---:"] * len(judged))]
+    lines += [(name, *map(cell, judged)) for name, cell in rows.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _interval(interval: Interval) -> str:

@@ -173,7 +173,9 @@ def test_a_tracker_without_scores_is_named_and_not_drawn(tmp_path: Path, data: P
     write_tracker(tmp_path / "out" / "mute", None)
     found, _ = read_watched(tmp_path / "out", data, "vot2016", ["mute", "honest"])
     judged = [judge(one, samples=20) for one in found]
-    assert table(judged).splitlines()[2].startswith("| mute | 0 | – | – | – |")
+    rows = [line.split(" | ") for line in table(judged).splitlines()]
+    assert rows[2] == ["| frames", "0", "106 |"]
+    assert all(row[1] == "–" for row in rows[3:])
     assert notes(found, judged) == ["mute tells no score: 106 frames cannot be judged."]
     assert draw(found, judged).shape == draw(found[1:], judged[1:]).shape
     with pytest.raises(FormatError, match="nothing to draw"):
@@ -219,7 +221,9 @@ def test_the_command(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[s
     main(["--results", str(tmp_path / "out"), *options, "--trackers", "sure", "honest", "--out", str(picture)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "2 sequences"
-    assert [line.split(" | ")[0] for line in lines if line.startswith("| ")] == ["| tracker", "| sure", "| honest"]
+    assert lines[2] == "|  | sure | honest |"
+    assert "| said in the frame of a failure, median | 0.900 | 0.100 |" in lines
+    assert "| area under the ROC, overlap at most 0.5 | 0.500 (0.500 to 0.500) | 1.000 (1.000 to 1.000) |" in lines
     assert cv2.imread(str(picture)) is not None
     with pytest.raises(SystemExit) as stopped:
         main(["--results", str(tmp_path / "out"), *options, "--trackers", "absent"])
