@@ -97,8 +97,8 @@ def test_a_camera_cannot_be_resumed(fake: FakeTracker, tmp_path: Path, monkeypat
     from tracking_parts.output_files import OutputChoice
 
     outputs = OutputChoice(tmp_path)
-    assert TrackRequest("0", None, outputs).is_live and TrackRequest("rtsp://a/b", None, outputs).is_live
-    assert not TrackRequest("0.mp4", None, outputs).is_live
+    assert TrackRequest("0", (), outputs).is_live and TrackRequest("rtsp://a/b", (), outputs).is_live
+    assert not TrackRequest("0.mp4", (), outputs).is_live
 
 
 def test_a_damaged_checkpoint_is_named(fake: FakeTracker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def _pickles() -> Iterator[tuple[str, Make, Read]]:
         yield f"pickle: {what}", _writer(make, "legacy.pth"), read_torch_file
         yield (
             f"pickle in a zip: {what}",
-            _writer(lambda folder, make=make: _torch_zip(make(folder)), "new.pth"),
+            _writer(partial(_zipped, make), "new.pth"),
             read_torch_file,
         )
 
@@ -202,8 +203,8 @@ def _tensors() -> Iterator[tuple[str, Make, Read]]:
         "nothing": b"",
     }
     for what, content in headers.items():
-        yield f"safetensors weights: {what}", _writer(lambda _, c=content: c, "w.safetensors"), weights
-        yield f"state: {what}", _writer(lambda _, c=content: c, "tracker.state"), TrackerState.load
+        yield f"safetensors weights: {what}", _writer(_always(content), "w.safetensors"), weights
+        yield f"state: {what}", _writer(_always(content), "tracker.state"), TrackerState.load
     state = (CORPUS / "state_file" / "tiny.state").read_bytes()
     yield "state: cut in half", _writer(lambda _: state[: len(state) // 2], "tracker.state"), TrackerState.load
 
@@ -234,7 +235,7 @@ def _texts() -> Iterator[tuple[str, Make, Read]]:
     }.items():
         yield (
             f"protocol: {what}",
-            _writer(lambda _, t=text: t.encode(), "rules.yaml"),
+            _writer(_always(text.encode()), "rules.yaml"),
             lambda path: load_protocol(str(path)),
         )
     yield "gate: lists without end", _writer(lambda _: b"[" * 500_000, "gate.json"), read_gate
@@ -250,7 +251,7 @@ def _texts() -> Iterator[tuple[str, Make, Read]]:
         read_ground_truth,
     )
     for name in ("../..", "/etc", "a/../../b", "x" * 5000, "a\0b"):
-        listing = _writer(lambda _, n=name: n.encode(), "list.txt")
+        listing = _writer(_always(name.encode()), "list.txt")
         yield f"list of sequences: leads to {name[:12]!r}", listing, lambda path: find_sequences(path.parent)
 
 
@@ -270,7 +271,7 @@ def _pictures() -> Iterator[tuple[str, Make, Read]]:
         ),
     }
     for kind, make in pictures.items():
-        yield f"picture: a {kind} of gigabytes", _writer(lambda _, m=make: m(), f"bomb.{kind}"), read_image
+        yield f"picture: a {kind} of gigabytes", _writer(partial(_made, make), f"bomb.{kind}"), read_image
     yield (
         "picture: a folder of them",
         _writer(lambda _: _png(60_000, 40_000), "0001.png"),
@@ -335,6 +336,18 @@ def _projects() -> Iterator[tuple[str, Make, Read]]:
 
 
 # ---------------------------------------------------------------------- writing them
+def _always(content: bytes) -> Callable[[Path], bytes]:
+    return lambda folder: content
+
+
+def _made(make: Callable[[], bytes], folder: Path) -> bytes:
+    return make()
+
+
+def _zipped(make: Callable[[Path], bytes], folder: Path) -> bytes:
+    return _torch_zip(make(folder))
+
+
 def _writer(make: Callable[[Path], bytes], name: str) -> Make:
     def write(folder: Path) -> Path:
         (folder / name).write_bytes(make(folder))

@@ -64,8 +64,9 @@ def read_gate(path: Path) -> Gate:
 
 
 def _checked(gate: Gate) -> Gate:
-    kinds = {"str": str, "int": int, "float": (int, float)}  # the annotations are strings here
-    for one in (gate, *gate.sequences.values()):
+    kinds: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}  # the annotations are strings here
+    checked: tuple[Any, ...] = (gate, *gate.sequences.values())
+    for one in checked:
         for field in fields(one):
             value, kind = getattr(one, field.name), kinds.get(str(field.type), object)
             is_huge = isinstance(value, (int, float)) and not abs(value) < LARGEST_NUMBER

@@ -226,7 +226,7 @@ def open_container(address: str) -> tuple[Any, av.VideoStream]:
         container.close()
         raise SourceError(f"{address} holds no video")
     if stream.codec_context is None:  # to decode it all the same would take the process down
-        container.close()
+        container.close()  # type: ignore[unreachable]
         raise SourceError(f"{address} is a video of an unknown kind")
     stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
     return container, stream
