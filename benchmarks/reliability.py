@@ -132,8 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         watched, sequences = read_watched(options.results, options.data, options.protocol, options.trackers)
         judged = [judge(one, options.samples) for one in watched]
-        print(f"{sequences} sequences\n\n{table(judged)}")
-        print(*notes(watched, judged), sep="\n")
+        print("\n".join([f"{sequences} sequences\n", table(judged), *notes(watched, judged)]))
         if options.evidence is not None:
             evidence = evidence_watched(read_evidence(options.evidence))
             print(f"\nOf {options.evidence}:\n\n{table([judge(one, options.samples) for one in evidence])}")
