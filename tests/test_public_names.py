@@ -13,11 +13,14 @@ import tracking_parts
 ROOT = Path(__file__).resolve().parents[1]
 PUBLIC_NAMES = {
     "Box",
+    "BusyError",
     "ConfigError",
     "FormatError",
     "FrameTrace",
     "InvalidBoxError",
     "InvalidFrameError",
+    "LearningError",
+    "LearningWarning",
     "MultiTracker",
     "NotInitialisedError",
     "OutputError",
@@ -42,9 +45,11 @@ def test_exported_names() -> None:
 def test_every_error_is_ours_and_exported() -> None:
     from tracking_parts import errors
 
-    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    classes = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
+    defined = {name for name, value in classes.items() if value.__module__ == errors.__name__}
     assert defined <= PUBLIC_NAMES
-    assert all(issubclass(getattr(errors, name), tracking_parts.TrackingPartsError) for name in defined)
+    kinds = (tracking_parts.TrackingPartsError, UserWarning)
+    assert all(issubclass(getattr(errors, name), kinds) for name in defined)
 
 
 def test_version_is_the_distributions() -> None:

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import (
+    BusyError,
     ConfigError,
     FormatError,
     InvalidBoxError,
     InvalidFrameError,
+    LearningError,
+    LearningWarning,
     NotInitialisedError,
     OutputError,
     SourceError,
@@ -36,11 +39,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Box",
+    "BusyError",
     "ConfigError",
     "FormatError",
     "FrameTrace",
     "InvalidBoxError",
     "InvalidFrameError",
+    "LearningError",
+    "LearningWarning",
     "MultiTracker",
     "NotInitialisedError",
     "OutputError",

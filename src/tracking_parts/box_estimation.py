@@ -25,10 +25,12 @@ PRIOR_PARTS = 2.0  # the identity weighs as much as so many parts: settles colli
 
 
 def fit_linear(expected: Points, actual: Points, model: str) -> Matrix:
-    """The linear map, ``actual ≈ map · expected + shift``, robust; the identity where parts are too few."""
+    """The linear map, ``actual ≈ map · expected + shift``, robust; the identity where parts are too few or nowhere."""
     if model == "fixed" or len(expected) < MIN_PARTS[model]:
         return np.eye(2)
     expected, actual = np.asarray(expected, dtype=float), np.asarray(actual, dtype=float)
+    if not (np.isfinite(expected).all() and np.isfinite(actual).all()):
+        return np.eye(2)
     weights: NDArray[np.float64] = np.ones(len(expected))
     linear = np.eye(2)
     for _ in range(ROBUST_ROUNDS):
@@ -123,13 +125,15 @@ class Shape:
         """
         determinant = _determinant(fitted)
         growth = math.sqrt(max(determinant, 1e-6))
-        if determinant <= 1e-6 or _stretch(fitted / growth) > MAX_STRETCH:
-            return self  # a reflection, a collapse or a wild shear: no outline does that
+        if not determinant > 1e-6 or not _stretch(fitted / growth) <= MAX_STRETCH:
+            return self  # a reflection, a collapse, a wild shear or no number at all: no outline does that
         step = _between(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)
         scale = _between(self.scale * step, 1 / config.max_box_change, config.max_box_change)
         present = np.array(self.linear)
         turn = config.box_damping * (fitted / growth - present)
         linear = present + turn * min(1.0, config.max_box_step / max(_stretch(turn), 1e-9))
+        if _determinant(linear) < MIN_DETERMINANT:
+            return self  # halfway to the opposite side everything is one point, from which no part could be placed
         (a, b), (c, d) = linear.tolist()
         return replace(self, scale=scale, linear=((a, b), (c, d)))
 
@@ -149,4 +153,5 @@ def _between(value: float, low: float, high: float) -> float:
     return max(low, min(high, value))
 
 
+MIN_DETERMINANT = 0.05  # of rotation and shear alone, 1 where nothing is squeezed
 MAX_STRETCH = 2.0  # of rotation and shear alone: beyond it a fit is not believed

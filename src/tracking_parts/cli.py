@@ -5,7 +5,6 @@ Whatever needs torch or OpenCV is imported inside the commands: ``stp --help`` m
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +18,7 @@ from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
 from tracking_parts.cli_options import (
     BoxesOption,
+    CheckpointOption,
     DeviceOption,
     EndOption,
     EngineOption,
@@ -28,6 +28,7 @@ from tracking_parts.cli_options import (
     ProfileOption,
     RerunOption,
     RerunSaveOption,
+    ResumeOption,
     SeedOption,
     SetOption,
     SheetOption,
@@ -43,7 +44,6 @@ from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_studio import studio_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
-from tracking_parts.threads import wait_briefly
 
 EXIT_BAD_INPUT = 2
 
@@ -67,9 +67,10 @@ app.add_typer(vot_app, name="vot")
 
 
 def main() -> None:
-    """Entry point of the installed command."""
-    wait_briefly()
-    sys.exit(run())
+    """As the installed command."""
+    from tracking_parts.__main__ import main as start
+
+    start()
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -127,6 +128,8 @@ def track(
     rerun: RerunOption = False,
     rerun_save: RerunSaveOption = False,
     save_state: StateOption = False,
+    resume: ResumeOption = False,
+    checkpoint: CheckpointOption = 30.0,
     labels: LabelsOption = None,
     start: StartOption = 0,
     end: EndOption = None,
@@ -139,7 +142,7 @@ def track(
 
     Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
 
-    Ctrl-C stops early; the files are valid up to the last frame.
+    Ctrl-C stops early; the files are valid up to the last frame, and the same command with --resume goes on.
     """
     from tracking_parts.cli_run import TrackRequest, name_targets, parse_box, run_request
     from tracking_parts.output_files import OutputChoice
@@ -149,6 +152,8 @@ def track(
     names = name_targets(labels or [], max(1, len(boxes or [])))
     if save_state and len(names) > 1:
         raise ConfigError("--save-state saves one tracker: it cannot be used with several boxes")
+    if resume and len(names) > 1:
+        raise ConfigError("--resume goes on with one tracker: it cannot be used with several boxes")
     request = TrackRequest(
         source=source,
         boxes=tuple(parse_box(box) for box in boxes or ()),
@@ -162,6 +167,8 @@ def track(
         start=start,
         end=end,
         save_state=save_state,
+        resume=resume,
+        checkpoint=checkpoint,
     )
     return run_request(request)
 

@@ -200,8 +200,11 @@ def print_light_trunk(path: Path) -> None:
     from tracking_parts.light_weights import light_metadata
 
     metadata = light_metadata(path)
-    ranks = ", ".join(f"{layer} {rank}" for layer, rank in json.loads(metadata["ranks"]).items())
-    rows = {"light trunk": str(path), "method": f"{metadata['method']}, {metadata['pictures']}", "ranks": ranks}
+    sizes = ", ".join(
+        f"{layer} {channels or 'all'}" + (f" by {rank}" if rank else "")
+        for layer, (channels, rank) in json.loads(metadata["sizes"]).items()
+    )
+    rows = {"light trunk": str(path), "method": f"{metadata['method']}, {metadata['pictures']}", "outputs": sizes}
     _print_rows({**rows, "made from": metadata["made_from"], "tensors sha256": metadata["tensors_sha256"]})
 
 

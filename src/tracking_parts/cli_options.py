@@ -63,6 +63,14 @@ RerunSaveOption = Annotated[
     bool, typer.Option("--rerun-save", help="Save the same as recording.rrd, also where there is no display.")
 ]
 StateOption = Annotated[bool, typer.Option("--save-state", help="At the end save the tracker, for Tracker.load().")]
+ResumeOption = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on from where an earlier run into the same folder was stopped, if it was."),
+]
+CheckpointOption = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="Save what --resume goes on from so often; 0 is never."),
+]
 LabelsOption = Annotated[
     list[str] | None,
     typer.Option("--label", help="The object's name in the video and the files; may be repeated, one for each box."),

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracking_parts.errors import ConfigError
-from tracking_parts.vgg import LAYER_NAMES
+from tracking_parts.errors import ConfigError, quoted, quoted_names
+from tracking_parts.vgg import LAYER_NAMES, vgg_layer
 
 UPDATE_STRATEGIES = ("hcf", "none", "full", "random", "parallel")
 BOX_MODELS = ("affine", "similarity", "scale", "fixed")
@@ -23,6 +23,9 @@ CONFIDENT_RULES = ("best_share", "within_radius")
 ROLE_SCHEMES = ("all", "one")
 VOTE_SCALES = ("own", "usual")
 TRUNKS = ("whole", "light")
+LARGEST = 1e9  # of any number: beyond it nothing changes, or sums overflow
+MOST_VALUES = 16  # of a setting that holds several
+MOST_PATCHES = 2000  # of one size over a square object: all are solved for together, in memory of their square
 
 
 def _setting(
@@ -94,15 +97,15 @@ class TrackerConfig:
         "end_to_end: as the paper; frozen_trunk: its 4 last layers; linear: filters by conjugate gradient",
         CONVNETS,
     )
-    learning_rate: float = _setting(1e-5, "lr of Adam", low=0)
-    epochs: int = _setting(10, "k: epochs per training", low=1)
-    batch_size: int = _setting(8, "samples per step of Adam", low=1)
+    learning_rate: float = _setting(1e-5, "lr of Adam", low=0, high=1)
+    epochs: int = _setting(10, "k: epochs per training", low=1, high=1000)
+    batch_size: int = _setting(8, "samples per step of Adam", low=1, high=4096)
     n_frames: int = _setting(20, "N: last confident frames that teach the ConvNetPart", low=1)
     first_frames: int = _setting(
         0, "N: first frames, led by FilterParts alone, before the ConvNetPart votes; 0: only the first", low=0
     )
     min_new_frames: int = _setting(4, "the ConvNetPart is trained again once so many frames are new to it", low=1)
-    shifts_per_frame: int = _setting(2, "randomly shifted pairs per training frame", low=1)
+    shifts_per_frame: int = _setting(2, "randomly shifted pairs per training frame", low=1, high=1000)
     max_shift: float = _setting(0.5, "largest random shift, in object sizes", low=0, high=2)
     stamp_radius: float = _setting(0.2, "radius of the circle stamped as target, in object sizes", low=0.01, high=1)
 
@@ -110,8 +113,8 @@ class TrackerConfig:
     supports: tuple[float, ...] = _setting((0.7, 2.0), "sides of the filters, in object sizes")
     target_sigma: float = _setting(0.25, "width of the Gaussian target, in object sizes", low=0.01, high=2)
     head_ridge: float = _setting(0.05, "λ of the filter, in units of the mean energy of a cell", low=0)
-    first_steps: int = _setting(40, "steps of conjugate gradient on the first frame", low=1)
-    update_steps: int = _setting(3, "steps of conjugate gradient per update", low=1)
+    first_steps: int = _setting(40, "steps of conjugate gradient on the first frame", low=1, high=10000)
+    update_steps: int = _setting(3, "steps of conjugate gradient per update", low=1, high=10000)
     memory_rate: float = _setting(0.02, "weight of a new training frame", low=0, high=1)
     first_weight: float = _setting(0.3, "least share of the first frame in the weights", low=0, high=1)
     augment: bool = _setting(True, "flip, rotate, blur and scale the first frame")
@@ -157,9 +160,14 @@ class TrackerConfig:
     )
     uncertain_below: float = _setting(0.15, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.12, "confidence below which the target counts as missing", low=0, high=1)
+    unusual_below: float = _setting(
+        0.3, "the same, and uncertain, as a share of its usual confidence while tracking", low=0, high=1
+    )
+    doubt_after: int = _setting(3, "frames in a row below it until more is asked of what claims to be it", low=1)
+    found_above: float = _setting(0.4, "namely this share of the usual confidence", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
-    lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
+    lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
     def __post_init__(self) -> None:
@@ -169,26 +177,34 @@ class TrackerConfig:
             raise ConfigError(f"crop_size = {self.crop_size} is not a multiple of 8")
         _check_numbers("part_sizes", self.part_sizes, int, low=0)
         _check_numbers("supports", self.supports, float, low=0.1)
-        _check_numbers("confidence_weights", self.confidence_weights, float)
+        _check_numbers("confidence_weights", self.confidence_weights, float, low=-LARGEST)
         if len(self.confidence_weights) != 5:
-            raise ConfigError(f"confidence_weights = {self.confidence_weights} must be five numbers")
+            raise ConfigError(f"confidence_weights = {quoted(self.confidence_weights)} must be five numbers")
         for name in ("tap", "convnet_tap"):
             if getattr(self, name) not in LAYER_NAMES:
-                raise ConfigError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(LAYER_NAMES)}")
+                raise ConfigError(f"{name} = {quoted(getattr(self, name))}: choose one of {', '.join(LAYER_NAMES)}")
         if self.p_minus > self.p_plus:
             raise ConfigError(f"p_minus = {self.p_minus} exceeds p_plus = {self.p_plus}")
+        patches = (1 + self.crop_size / self.search_factor / vgg_layer(self.tap).stride / self.grid_stride) ** 2
+        if patches > MOST_PATCHES:
+            raise ConfigError(
+                f"tap = {self.tap} with crop_size = {self.crop_size} lays {patches:.0f} patches over the object, more "
+                f"than {MOST_PATCHES}: choose a deeper tap, a smaller crop or a wider grid_stride"
+            )
 
     # ------------------------------------------------------------------ making
     @classmethod
     def profile(cls, name: str) -> TrackerConfig:
         """The settings of ``paper``, ``default`` or ``fast``."""
         if name not in PROFILES:
-            raise ConfigError(f"unknown profile {name!r}: there are {', '.join(PROFILES)}")
+            raise ConfigError(f"unknown profile {quoted(name)}: there are {', '.join(PROFILES)}")
         return cls(**PROFILES[name])
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrackerConfig:
         """The default settings with some replaced; the inverse of :meth:`to_dict`."""
+        if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+            raise ConfigError(f"settings are values by their names, not {quoted(values)}")
         return cls.profile("default").override(**values)
 
     @property
@@ -206,7 +222,7 @@ class TrackerConfig:
         known = {setting.name for setting in dataclasses.fields(self)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ConfigError(f"unknown setting {', '.join(unknown)}: see `stp profiles` for all settings")
+            raise ConfigError(f"unknown setting {quoted_names(unknown)}: see `stp profiles` for all settings")
         as_tuples: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
         }
@@ -222,7 +238,7 @@ class TrackerConfig:
         for assignment in assignments:
             name, equals, text = assignment.partition("=")
             if not equals:
-                raise ConfigError(f"a setting is written name=value, not {assignment!r}")
+                raise ConfigError(f"a setting is written name=value, not {quoted(assignment)}")
             values[name.strip()] = _value_from_text(name.strip(), text.strip())
         return self.override(**values)
 
@@ -235,22 +251,26 @@ def _check(setting: dataclasses.Field[Any], value: Any) -> None:
     default: Any = setting.default
     meta = setting.metadata
     if meta["choices"]:
-        if value not in meta["choices"]:
-            raise ConfigError(f"{setting.name} = {value!r}: choose one of {', '.join(meta['choices'])}")
+        if not isinstance(value, str) or value not in meta["choices"]:
+            raise ConfigError(f"{setting.name} = {quoted(value)}: choose one of {', '.join(meta['choices'])}")
         return
     kind = bool if isinstance(default, bool) else type(default)
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(f"{setting.name} = {value!r} must be of type {kind.__name__}")
-    if kind in (int, float) and not (math.isfinite(value) and meta["low"] <= value <= meta["high"]):
-        raise ConfigError(f"{setting.name} = {value} must lie between {meta['low']:g} and {meta['high']:g}")
+        raise ConfigError(f"{setting.name} = {quoted(value)} must be of type {kind.__name__}")
+    if kind in (int, float) and not (meta["low"] <= value <= meta["high"] and abs(value) <= LARGEST):
+        raise ConfigError(
+            f"{setting.name} = {quoted(value)} must lie between {meta['low']:g} and {min(meta['high'], LARGEST):g}"
+        )
 
 
-def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float = -math.inf) -> None:
+def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float) -> None:
     accepted = (int,) if kind is int else (int, float)
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, accepted) or not (math.isfinite(value) and value >= low):
-            raise ConfigError(f"{name} = {values} must hold numbers of type {kind.__name__}, at least {low:g}")
+        if isinstance(value, bool) or not isinstance(value, accepted) or not low <= value <= LARGEST:
+            raise ConfigError(f"{name} = {quoted(values)} must hold numbers of type {kind.__name__}, at least {low:g}")
+    if len(values) > MOST_VALUES:
+        raise ConfigError(f"{name} has {len(values)} values, more than {MOST_VALUES}")
     if not values:
         raise ConfigError(f"{name} must not be empty")
 
@@ -258,7 +278,7 @@ def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float = 
 def _value_from_text(name: str, text: str) -> Any:
     fields = {setting.name: setting for setting in dataclasses.fields(TrackerConfig)}
     if name not in fields:
-        raise ConfigError(f"unknown setting {name}: see `stp profiles` for all settings")
+        raise ConfigError(f"unknown setting {quoted_names([name])}: see `stp profiles` for all settings")
     default = fields[name].default
     if isinstance(default, str):
         return text
@@ -266,8 +286,8 @@ def _value_from_text(name: str, text: str) -> Any:
         text = f"[{text.strip('()[]')}]"
     try:
         value = json.loads(text.lower())
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{name} = {text!r} cannot be read as a {type(default).__name__}") from error
+    except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, of brackets in brackets
+        raise ConfigError(f"{name} = {quoted(text)} cannot be read as a {type(default).__name__}") from error
     return tuple(value) if isinstance(default, tuple) else value
 
 
@@ -303,6 +323,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "box_damping": 1.0,
         "freeze_when_unsure": False,
         "lost_below": 0.0,
+        "unusual_below": 0.0,
+        "found_above": 0.0,
     },
     # Nothing is learned after the start, a smaller crop and fewer channels: for weak machines and many streams.
     "fast": {

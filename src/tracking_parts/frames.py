@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
+from os import PathLike
+from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from tracking_parts.errors import InvalidBoxError, InvalidFrameError
+from tracking_parts.errors import InvalidBoxError, InvalidFrameError, one_line, quoted
 from tracking_parts.geometry import Box, CropWindow
 
 Frame = NDArray[np.uint8]
@@ -18,21 +20,17 @@ Frame = NDArray[np.uint8]
 MIN_FRAME_SIDE = 8  # pixels; below this there is nothing for a network of stride 4 to see
 MIN_BOX_SIDE = 1.0  # pixels
 MAX_BOX_IN_FRAMES = 2  # a box may be this many times as wide and high as the frame
+FLOAT_SLACK = 0.5  # floats may leave their range by this share of it, as after a filter, and are clipped
 
 
-def as_bgr(frame: ArrayLike | None) -> Frame:
+def as_bgr(frame: Any) -> Frame:
     """Any usual picture as BGR, uint8, [height, width, 3]; the input is never changed.
 
     Grey and one-channel frames are repeated over three channels, an alpha channel is dropped, 16-bit values keep their
-    upper byte, floats are read as 0–1 if none exceeds 1 and as 0–255 otherwise. Anything else raises
-    :class:`InvalidFrameError`.
+    upper byte, floats are read as 0–1 if none exceeds 1 and as 0–255 otherwise, PIL's images in their own colours.
+    Anything else raises :class:`InvalidFrameError`.
     """
-    if frame is None:
-        raise InvalidFrameError("the frame is None: was the picture or the video read?")
-    try:
-        pixels = np.asarray(frame)
-    except ValueError as error:
-        raise InvalidFrameError(f"the frame is no array of pixels: {error}") from error
+    pixels = _as_array(frame)
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4)):
         raise InvalidFrameError(f"a frame has shape [height, width] or [height, width, 1, 3 or 4], not {pixels.shape}")
     if min(pixels.shape[:2]) < MIN_FRAME_SIDE:
@@ -43,34 +41,53 @@ def as_bgr(frame: ArrayLike | None) -> Frame:
     return np.ascontiguousarray(pixels[:, :, :3])
 
 
-def _as_uint8(pixels: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _as_array(frame: Any) -> NDArray[Any]:
+    if frame is None:
+        raise InvalidFrameError("the frame is None: was the picture or the video read?")
+    if isinstance(frame, (str, bytes, PathLike)):
+        raise InvalidFrameError(f"the frame is {quoted(frame)}, not a picture: read the file first")
+    if hasattr(frame, "getbands"):  # PIL's; of several bands, its own order is RGB
+        return np.asarray(frame) if len(frame.getbands()) == 1 and frame.mode != "P" else _of_pil(frame)
+    try:
+        return np.asarray(_detached(frame))
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise InvalidFrameError(f"the frame is no array of pixels: {one_line(error)}") from error
+
+
+def _of_pil(picture: Any) -> NDArray[Any]:
+    return np.asarray(picture.convert("RGB"))[:, :, ::-1]
+
+
+def _detached(values: Any) -> Any:
+    """A torch tensor without its history, in this computer's memory; anything else as it is."""
+    return values.detach().cpu() if hasattr(values, "detach") and hasattr(values, "cpu") else values
+
+
+def _as_uint8(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     if pixels.dtype == np.uint8:
         return pixels.astype(np.uint8, copy=False)
     if pixels.dtype == np.bool_:
         return pixels.astype(np.uint8) * np.uint8(255)
-    if pixels.dtype == np.uint16:
+    if pixels.dtype.kind == "u" and pixels.dtype.itemsize == 2:  # in either order of bytes
         return (pixels.astype(np.uint16) >> 8).astype(np.uint8)
     if np.issubdtype(pixels.dtype, np.floating):
-        values = pixels.astype(np.float64)
-        if not np.isfinite(values).all():
-            raise InvalidFrameError("the frame has values that are not finite (NaN or infinity)")
-        unit = values.max(initial=0.0) <= 1.0
-        return np.clip(np.rint(values * 255.0 if unit else values), 0, 255).astype(np.uint8)
+        return _of_floats(pixels.astype(np.float64))
     raise InvalidFrameError(f"a frame of type {pixels.dtype} is not supported: use uint8, uint16 or a float")
 
 
-def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
+def _of_floats(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+    lowest, highest = float(values.min()), float(values.max())
+    if not (math.isfinite(lowest) and math.isfinite(highest)):
+        raise InvalidFrameError("the frame has values that are not finite (NaN or infinity)")
+    white = 1.0 if highest <= 1.0 else 255.0
+    if lowest < -FLOAT_SLACK * white or highest > (1 + FLOAT_SLACK) * white:
+        raise InvalidFrameError(f"the frame's floats lie in {lowest:g} to {highest:g}: use 0–1 or 0–255")
+    return np.clip(np.rint(values * (255.0 / white)), 0, 255).astype(np.uint8)
+
+
+def as_box(box: Any, frame: Frame) -> Box:
     """The box to start from, checked against its frame: finite, not empty, its centre inside the picture."""
-    if isinstance(box, Box):
-        checked = box
-    else:
-        try:
-            values = [float(value) for value in np.asarray(box, dtype=float).reshape(-1)]
-        except (TypeError, ValueError) as error:
-            raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {box!r}") from error
-        if len(values) != 4:
-            raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {len(values)}: {box!r}")
-        checked = Box(*values)
+    checked = Box(*_four_numbers(box))
     text = ", ".join(f"{value:g}" for value in checked.xywh)
     if not all(math.isfinite(value) for value in checked.xywh):
         raise InvalidBoxError(f"the box ({text}) has values that are not finite")
@@ -88,6 +105,23 @@ def as_box(box: Box | ArrayLike, frame: Frame) -> Box:
     if not (0 <= centre_x <= width and 0 <= centre_y <= height):
         raise InvalidBoxError(f"the centre of the box ({text}) lies outside the frame of {width}x{height} pixels")
     return checked
+
+
+def _four_numbers(box: Any) -> tuple[float, ...]:
+    """x, y, width and height, in a row or a column; four numbers in a square are more likely two corners."""
+    given = (box.x, box.y, box.w, box.h) if isinstance(box, Box) else box
+    try:
+        values = np.asarray(_detached(given))
+        if values.dtype.kind in "bc":
+            raise TypeError("truth values and complex numbers are no coordinates")
+        numbers = values.astype(float)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {quoted(box)}") from error
+    if numbers.size != 4 or max(numbers.shape) != 4:
+        shape = "x".join(map(str, numbers.shape)) or "one value"
+        hint = "; the box around a polygon is Box.around(corners)" if numbers.ndim == 2 else ""
+        raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {shape}: {quoted(box)}{hint}")
+    return tuple(float(value) for value in numbers.reshape(-1))
 
 
 class Reach(Enum):

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
-from tracking_parts.errors import InvalidFrameError, TargetNameError
+from tracking_parts.errors import InvalidFrameError, TargetNameError, quoted
 from tracking_parts.features import each_alone
-from tracking_parts.frames import Glance, as_bgr
+from tracking_parts.frames import Frame, Glance, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result
+from tracking_parts.threads import OneAtATime, in_forked_child, trunk_threads
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker import Tracker
 from tracking_parts.trunk_engines import Maps
@@ -44,8 +45,9 @@ class MultiTracker:
         self._trackers: dict[Name, Tracker] = {}
         self._frame_shape: tuple[int, ...] = ()
         self._next_number = 0
-        self._threads = torch.get_num_threads() if self._pattern.device.type == "cpu" else 1
+        self._threads = trunk_threads() if self._pattern.device.type == "cpu" else 1
         self._workers: ThreadPoolExecutor | None = None
+        self._turn = OneAtATime()
 
     # ------------------------------------------------------------------ the objects
     def add(self, frame: ArrayLike, box: Box | ArrayLike, name: Name | None = None) -> Name:
@@ -55,12 +57,16 @@ class MultiTracker:
         frame on. What was found in this one, the box itself, is in its :meth:`trace`.
         """
         image = as_bgr(frame)
+        with self._turn:
+            return self._add(image, box, name)
+
+    def _add(self, image: Frame, box: Box | ArrayLike, name: Name | None) -> Name:
         if self._trackers and image.shape != self._frame_shape:
             (height, width), (its_height, its_width) = self._frame_shape[:2], image.shape[:2]
             raise InvalidFrameError(
                 f"the frame is {its_width}x{its_height} pixels, that of the other targets {width}x{height}"
             )
-        chosen = self._free_number() if name is None else name
+        chosen = self._free_number() if name is None else _checked(name)
         if chosen in self._trackers:
             raise TargetNameError(f"there is a target named {chosen!r} already")
         tracker = self._pattern.another()
@@ -74,8 +80,9 @@ class MultiTracker:
 
     def remove(self, name: Name) -> None:
         """Forget one object."""
-        self._tracker(name).close()
-        del self._trackers[name]
+        with self._turn:
+            self._tracker(name).close()
+            del self._trackers[name]
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -93,9 +100,17 @@ class MultiTracker:
     def update(self, frame: ArrayLike) -> dict[Name, Result]:
         """Find every object in the next frame, then learn from it; a frame that cannot be used changes nothing."""
         image = as_bgr(frame)
-        glances = {name: tracker.aim(image) for name, tracker in self._trackers.items()}
-        maps = self._look(glances)
-        return self._each(lambda name: self._trackers[name].follow(glances[name], maps[name]))
+        with self._turn:
+            glances = {name: tracker.aim(image) for name, tracker in self._trackers.items()}
+            with self._pattern.extract.engine.side_by_side() as can_be:
+                if can_be and min(self._threads, len(self)) > 1:
+                    return self._each(lambda name: self._look_and_follow(self._trackers[name], glances[name]))
+            maps = self._look(glances)
+            return self._each(lambda name: self._trackers[name].follow(glances[name], maps[name]))
+
+    def _look_and_follow(self, tracker: Tracker, glance: Glance) -> Result:
+        """All of one object's frame in one thread: nobody waits for another object's crop."""
+        return tracker.follow(glance, self._pattern.extract([glance.crop]))
 
     def _look(self, glances: Mapping[Name, Glance]) -> dict[Name, Maps]:
         """One batch per size of crop."""
@@ -110,7 +125,7 @@ class MultiTracker:
 
     def _each(self, follow: Callable[[Name], Result]) -> dict[Name, Result]:
         """Objects share nothing that changes, so that the answers are the same in sequence and side by side."""
-        if min(self._threads, len(self)) < 2:
+        if min(self._threads, len(self)) < 2 or in_forked_child():  # whose workers have stayed behind
             return {name: follow(name) for name in self._trackers}
         if self._workers is None:
             self._workers = ThreadPoolExecutor(self._threads, "targets")
@@ -133,7 +148,7 @@ class MultiTracker:
 
     # ------------------------------------------------------------------ names
     def _tracker(self, name: Name) -> Tracker:
-        if name not in self._trackers:
+        if _checked(name) not in self._trackers:
             raise TargetNameError(f"there is no target named {name!r}")
         return self._trackers[name]
 
@@ -143,3 +158,10 @@ class MultiTracker:
             self._next_number += 1
         self._next_number += 1
         return self._next_number - 1
+
+
+def _checked(name: Name) -> Name:
+    """A truth value is a number to Python, and would be taken for target 0 or 1."""
+    if isinstance(name, bool) or not isinstance(name, (str, int)):
+        raise TargetNameError(f"a target's name is a text or a whole number, not {quoted(name)}")
+    return name

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracking_parts.errors import FormatError
+from tracking_parts.io.files import remove_leftovers, write_atomically
 from tracking_parts.io.results import RESULT_FORMATS, ResultWriter, SequenceInfo, open_result_writer
 from tracking_parts.io.trace_files import TraceWriter
 from tracking_parts.io.track_files import TRACK_FORMATS
@@ -65,6 +66,7 @@ class OutputChoice:
 
             check_rerun(viewer=self.rerun_viewer)
         self.folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.folder)
         probe = self.folder / ".write-test"
         probe.touch()
         probe.unlink()
@@ -73,8 +75,9 @@ class OutputChoice:
 class OutputFiles:
     """A sink that writes every file as it goes; an interrupted run leaves valid files up to its last frame."""
 
-    def __init__(self, choice: OutputChoice, info: SequenceInfo) -> None:
+    def __init__(self, choice: OutputChoice, info: SequenceInfo, keep_traces: bool = False) -> None:
         self._choice = choice
+        self._keep_traces = keep_traces  # of the run that this one goes on with
         self._writers: list[TracksWriter] = []
         self._video: VideoWriter | None = None
         self._traces: dict[str, TraceWriter] = {}
@@ -105,7 +108,8 @@ class OutputFiles:
             for number, label in enumerate(self._choice.labels, start=1):
                 alone = len(self._choice.labels) == 1
                 place = folder if alone else folder / folder_name(number, label)
-                self._traces[label] = opened.enter_context(TraceWriter(place / "trace"))
+                writer_of_one = TraceWriter(place / "trace", keep=self._keep_traces)
+                self._traces[label] = opened.enter_context(writer_of_one)
                 self.paths.append(("trace" if alone else f"trace, {label}", place / "trace"))
         if self._choice.rerun:
             self._rerun = opened.enter_context(self._open_rerun(info))
@@ -169,4 +173,4 @@ class _OnlyTarget:
 def write_run_config(path: Path, values: Mapping[str, Any]) -> None:
     """Settings, seed, source and versions beside the results, so that a run can be repeated."""
     content = {**values, "versions": versions()}
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())

@@ -13,6 +13,7 @@ from tracking_parts.confidence import Evidence
 from tracking_parts.convnet_part import View
 from tracking_parts.filter_parts.society import PartVotes
 from tracking_parts.geometry import Point
+from tracking_parts.learning_faults import faults_in
 from tracking_parts.result import Result
 from tracking_parts.trace import FrameTrace, PartsTrace
 from tracking_parts.voting import Decision, Opinion, peak
@@ -69,7 +70,8 @@ class Step:
 def build_trace(frame_index: int, step: Step) -> FrameTrace:
     """A read-only picture of one frame's work."""
     reading = step.reading
-    votes, filter_map, convnet_map = reading.votes, reading.filter_map, reading.convnet_map
+    votes, filter_map = reading.votes, reading.filter_map
+    convnet_map = None if reading.decision.convnet is None else reading.convnet_map  # what is not finite did not vote
     nothing = np.zeros(tuple(reading.view.features.shape[1:]), np.float32)
     return FrameTrace(
         frame_index=frame_index,
@@ -97,4 +99,5 @@ def build_trace(frame_index: int, step: Step) -> FrameTrace:
             agreed=reading.agreed,
         ),
         events=step.events,
+        fault=faults_in(step.events),
     )

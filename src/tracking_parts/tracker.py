@@ -16,7 +16,8 @@ from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
-from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.convnet_part.background import BackgroundUpdates
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
@@ -26,9 +27,13 @@ from tracking_parts.io.weights import load_weights
 from tracking_parts.learning import Learner
 from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
+from tracking_parts.making import checked_config, checked_device, checked_seed, checked_weights
 from tracking_parts.result import Result, State
+from tracking_parts.spare_memory import give_back_memory
+from tracking_parts.state_checks import check_state
 from tracking_parts.step import Reading, Step, build_trace, first_reading, told_reading
 from tracking_parts.target import Target
+from tracking_parts.threads import OneAtATime, threads_after_fork
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker_state import (
     TrackerState,
@@ -58,13 +63,14 @@ class Tracker:
         weights: dict[str, Tensor] | None = None,
         engine: str = "auto",
     ) -> None:
-        self.config = TrackerConfig.profile(config) if isinstance(config, str) else config
-        self.device = torch.device(device)
-        self.seed = seed
-        self._weights = load_weights() if weights is None else weights
+        threads_after_fork()
+        self.config = checked_config(config)
+        self.device = checked_device(device)
+        self.seed = checked_seed(seed)
         # The trunk goes no deeper than what is heard.
         self._convnet_tap = self.config.convnet_tap if self.config.convnet_learns else self.config.tap
         taps = dict.fromkeys((self.config.tap, self._convnet_tap))
+        self._weights = load_weights() if weights is None else checked_weights(weights, tuple(taps))
         frozen = trunk_weights(self._weights, self.config.trunk)
         self._extract = FeatureExtractor(frozen, tuple(taps), self.device, engine)
         self.engine = self._extract.engine.name  # the one that was found: torch or ncnn
@@ -72,36 +78,42 @@ class Tracker:
         self._learner = Learner(self.config)
         self._target: Target | None = None
         self._last: Step | None = None
+        self._turn = OneAtATime()
 
     # ------------------------------------------------------------------ the public face
     def init(self, frame: ArrayLike, box: Box | ArrayLike) -> Result:
         """Start afresh on the object in ``box`` (x, y, width, height in pixels) of a BGR frame."""
         image = as_bgr(frame)
         first_box = as_box(box, image)
-        self.close()
-        self._target, view = self._start(image, first_box)
-        return self._remember_first(self._target, view)
+        with self._turn:
+            self.close()
+            target, view = self._start(image, first_box)
+            result = self._remember_first(target, view)
+            self._target = target
+            return result
 
     def update(self, frame: ArrayLike) -> Result:
         """Find the object in the next frame, then learn from it."""
-        glance = self.aim(frame)
-        return self.follow(glance, self._extract([glance.crop]))
+        with self._turn:
+            glance = self.aim(frame)
+            return self.follow(glance, self._extract([glance.crop]))
 
     def correct(self, frame: ArrayLike, box: Box | ArrayLike) -> Result:
         """Put the object into ``box`` of the frame that :meth:`update` saw last, and learn that it is there.
 
         All that was learned before is kept, other than by :meth:`init`; the next :meth:`update` goes on from here.
         """
-        target = self._require_target()
-        image = self._next_image(frame, target)
-        target.place(as_box(box, image), self.config)
-        reading = self._read_at(image, target, Reach.USUAL)
-        centre_in_map = reading.view.window.map_from_image(target.centre)
-        reading = told_reading(reading, centre_in_map, self.config.agreement_radius)
-        events = self._learner.learn_confirmed(target, reading)
-        result = self._result(target, 1.0)
-        self._last = Step(reading, result, True, tuple(events))
-        return result
+        with self._turn:
+            target = self._require_target()
+            image = self._next_image(frame, target)
+            target.place(as_box(box, image), self.config)
+            reading = self._read_at(image, target, Reach.USUAL)
+            centre_in_map = reading.view.window.map_from_image(target.centre)
+            reading = told_reading(reading, centre_in_map, self.config.agreement_radius)
+            events = self._learner.learn_confirmed(target, reading)
+            result = self._result(target, 1.0)
+            self._last = Step(reading, result, True, tuple(events))
+            return result
 
     def aim(self, frame: ArrayLike) -> Glance:
         """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
@@ -124,6 +136,7 @@ class Tracker:
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, (*looked_again, *events))
+        give_back_memory(target.frame_index)
         return result
 
     def _read(self, view: View, target: Target) -> Reading:
@@ -182,6 +195,7 @@ class Tracker:
         state = state if isinstance(state, TrackerState) else TrackerState.load(state)
         with damaged_state_errors():
             config, seed = TrackerConfig.from_dict(state.values["config"]), int(state.values["seed"])
+            check_state(state.values, state.tensors, config)
         tracker = cls(config, device=device, seed=seed, weights=weights, engine=engine)
         with damaged_state_errors():
             target = tracker._empty_target(
@@ -205,7 +219,7 @@ class Tracker:
     def another(self) -> Tracker:
         """A tracker with the same settings and the same network in memory, for another object."""
         other = copy.copy(self)
-        other._target, other._last = None, None
+        other._target, other._last, other._turn = None, None, OneAtATime()
         return other
 
     def close(self) -> None:

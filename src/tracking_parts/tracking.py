@@ -17,6 +17,7 @@ from tracking_parts.frames import Frame, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.io.video import BrokenSourceError
 from tracking_parts.result import Result, State
+from tracking_parts.stopping import Stopped
 from tracking_parts.trace import FrameTrace
 
 
@@ -175,7 +176,7 @@ def run_tracking(
         height, width = first.frame.shape[:2]
         with closing(open_sink((width, height))) as sink:
             _pump(first, steps, sink, report, on_step, should_stop)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         if not report.frames:
             raise
         report.ending = Ending.INTERRUPTED

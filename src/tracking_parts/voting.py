@@ -66,12 +66,17 @@ def combine(
 
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
     stamp. Each is divided by its own maximum, or by its usual one where that is higher: α then weighs how the pathways
-    rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays.
+    rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays. A map
+    that is not finite is no vote.
     """
     pathways = [filter_votes] if convnet_votes is None else [filter_votes, convnet_votes]
     maps = torch.stack(pathways).cpu().numpy()  # waits for the device, once
+    if not np.isfinite(maps[-1]).all() and len(maps) > 1:
+        maps = maps[:1]
+    if not np.isfinite(maps[0]).all():
+        maps[0] = 0.0
     votes = peak_to_one(maps[0], usual.filters)
-    if convnet_votes is not None:
+    if len(maps) > 1:
         votes = alpha * votes + (1 - alpha) * peak_to_one(maps[1], usual.convnet)
     masked = np.maximum(votes, 0) * mask
     chosen = masked if masked.max() > 0 else mask
@@ -82,6 +87,11 @@ def combine(
         for (x, y), top, votes_of_one in zip(own, tops, maps, strict=True)
     ]
     return Decision(masked, (float(centre[0]), float(centre[1])), *opinions)
+
+
+def _numbers_only(maps: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What is not finite, as from a net that learned too fast, is no vote."""
+    return maps if np.isfinite(maps).all() else np.nan_to_num(maps, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power: float, floor: float) -> VoteMap:
@@ -101,7 +111,7 @@ def peak_to_one(votes: VoteMap, usual: float = 0.0) -> VoteMap:
 def peak(votes: VoteMap | Tensor) -> Point:
     """Position of the maximum of one map, (x, y), refined to a fraction of a cell."""
     on_host = votes.cpu().numpy() if isinstance(votes, Tensor) else votes
-    positions, _ = refine_peaks(on_host[None])
+    positions, _ = refine_peaks(_numbers_only(on_host[None]))
     return (float(positions[0, 0]), float(positions[0, 1]))
 
 

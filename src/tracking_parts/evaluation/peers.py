@@ -148,6 +148,11 @@ class OpenCVTracker:
             self._last = Box(*map(float, numbers))
         return self._last.polygon
 
+    @property
+    def raw(self) -> Any:
+        """OpenCV's own object, for those who want what it does with input that is not cut to the image first."""
+        return self._tracker
+
     def values(self) -> dict[str, float]:
         """The networks give a score, the others none."""
         score = getattr(self._tracker, "getTrackingScore", None)

@@ -10,17 +10,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tracking_parts.errors import LearningError
+
+RIDGE_STEPS = (1.0, 1e2, 1e4)  # by how much λ is raised, at the most
+LEAST_RIDGE = 1e-8  # of the patches' energy: what λ is raised from
+
 
 def dual_coefficients(gram: Tensor, ridge: float) -> Tensor:
     """``A = (G + λ I)⁻¹`` with λ = ``ridge`` times the mean energy of a patch: [n, n].
 
-    The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast.
+    The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast. Where
+    rounding leaves the matrix indefinite all the same, λ is raised until it is not.
     """
-    n = gram.shape[0]
     gram = gram.double()
     energy = gram.diagonal().mean().clamp_min(1e-12)
-    regularised = gram + ridge * energy * torch.eye(n, dtype=gram.dtype, device=gram.device)
-    return torch.cholesky_inverse(torch.linalg.cholesky(regularised))
+    n = gram.shape[0]
+    identity = torch.eye(n, dtype=gram.dtype, device=gram.device)
+    for raised in RIDGE_STEPS:
+        chosen = ridge if raised == 1 else raised * max(ridge, LEAST_RIDGE)
+        factor, problem = torch.linalg.cholesky_ex(gram + chosen * energy * identity)
+        if not int(problem):
+            return torch.cholesky_inverse(factor)
+    raise LearningError(f"the products of {n} patches have no inverse: are the features finite?")
 
 
 def rescale_to_own_patch(gram: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor]:

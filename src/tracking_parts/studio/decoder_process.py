@@ -17,11 +17,11 @@ import cv2
 import numpy as np
 
 from tracking_parts.errors import SourceError
+from tracking_parts.io.image_sizes import MOST_PIXELS
 from tracking_parts.io.random_access import FolderReader, FrameReader, Picture, open_reader
 
 MEMORY_BYTES = 6 << 30  # of addresses; a few pictures of the largest size take less than one
 OPEN_FILES = 64
-MOST_PIXELS = 8192 * 8192
 JPEG_QUALITY = 85
 
 

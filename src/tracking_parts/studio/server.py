@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 import threading
@@ -16,6 +17,7 @@ import uvicorn
 from tracking_parts.errors import ConfigError
 from tracking_parts.studio.access import LOOPBACK_NAMES, AccessRules
 from tracking_parts.studio.app import make_app
+from tracking_parts.studio.connections import BoundedProtocol
 from tracking_parts.studio.locking import only_server
 from tracking_parts.studio.plan import ManyTracker
 from tracking_parts.studio.session import MakeTracker, Progress
@@ -62,10 +64,19 @@ def serve(choice: ServerChoice, make_tracker: MakeTracker, say: Callable[[str], 
             log_level="warning",
             access_log=False,
             server_header=False,
+            http=BoundedProtocol,
             ws_max_size=1 << 16,
             timeout_graceful_shutdown=3,
         )
+        logging.getLogger("uvicorn.error").addFilter(_plain_about_clients)
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _plain_about_clients(record: logging.LogRecord) -> bool:
+    """What a client sent wrong is one line on the console; tracebacks are for mistakes of ours."""
+    if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
+        record.exc_info = None
+    return True
 
 
 def bound_socket(host: str, port: int | None) -> socket.socket:

@@ -134,7 +134,7 @@ class Store:
         existing = self.targets(project_id)
         taken = {target.name for target in existing}
         number = next(n for n in range(len(existing) + 1, 10**6) if f"object {n}" not in taken)
-        chosen = _clean_name(name) or f"object {number}"
+        chosen = clean_name(name) or f"object {number}"
         if chosen in taken:
             raise TargetNameError(f"there is a target named {chosen!r} already")
         paint = colour or COLOURS[len(existing) % len(COLOURS)]
@@ -150,7 +150,7 @@ class Store:
         return [Target(*row) for row in rows]
 
     def rename_target(self, project_id: str, target_id: int, name: str, colour: str) -> Target:
-        chosen = _clean_name(name)
+        chosen = clean_name(name)
         if not chosen:
             raise TargetNameError("a target needs a name")
         if any(other.name == chosen and other.id != target_id for other in self.targets(project_id)):
@@ -264,5 +264,6 @@ class Store:
             self._database.executescript(f"BEGIN; {missing[version]} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 
 
-def _clean_name(name: str) -> str:
+def clean_name(name: str) -> str:
+    """A name as it is kept and shown: one short line that every file can hold."""
     return " ".join("".join(letter for letter in name if letter.isprintable()).split())[:LONGEST_NAME]

@@ -6,11 +6,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 from secrets import token_hex
 from typing import Any
 
-from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError
+from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError, quoted
 from tracking_parts.io.clips import clips_folder, fetch_clip
 from tracking_parts.studio.decoder import Decoder
 from tracking_parts.studio.exports import CancelledError, Export, make_export
@@ -19,11 +19,12 @@ from tracking_parts.studio.importing import import_project
 from tracking_parts.studio.model import Project
 from tracking_parts.studio.recording import RECORDED_FPS, Recording, cameras
 from tracking_parts.studio.session import MakeTracker, Session
-from tracking_parts.studio.store import Store
+from tracking_parts.studio.store import Store, clean_name
 from tracking_parts.studio.uploads import PROJECT_SUFFIX, UploadLimits, Uploads
 
 CLIP = "bigbuckbunny.mp4"
 IDLE_SECONDS = 120.0  # a session whose tab is gone is let go after this
+MOST_EXPORTS, MOST_UNFINISHED = 50, 8
 TOLD_SECONDS = 0.25  # between two words about the progress of an export
 
 
@@ -99,9 +100,11 @@ class Studio:
         folder = self.folder
         if folder is None:
             raise SourceError("no folder was opened: start the studio with a video, stp studio VIDEO")
+        if not name.isprintable():
+            raise SourceError(f"there is no {quoted(name)} in the folder that was opened")
         path = (folder / name).resolve()
         if path == folder or not path.is_relative_to(folder):
-            raise SourceError(f"{name} lies outside the folder that was opened")
+            raise SourceError(f"{quoted(name)} lies outside the folder that was opened")
         return self._known(path) or self._add(path, "file", path.stem)
 
     def open_clip(self) -> Project:
@@ -114,7 +117,11 @@ class Studio:
         try:
             if path.suffix == PROJECT_SUFFIX:
                 return import_project(path, self.store, self.uploads, self._add, self._videos_known())
-            return self._add(path, "upload", Path(name).stem)
+            return self._add(path, "upload", clean_name(PurePath(name).stem))
+        except SourceError as error:
+            path.unlink(missing_ok=True)
+            # Where uploads are kept is nobody's business.
+            raise SourceError(str(error).replace(str(path), clean_name(name) or "the video")) from error
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -210,11 +217,22 @@ class Studio:
     def start_export(self, project_id: str, format_name: str, targets: list[int] | None, with_video: bool) -> Export:
         """Begin to write a file; the tab is told how far it is."""
         project = self._readable(project_id)
+        self._make_room_for_export()
         export = Export(format_name, project_id)
         self._exports[export.id] = export
         work = (export, project, targets, with_video)
         threading.Thread(target=self._export, args=work, name="studio-export", daemon=True).start()
         return export
+
+    def _make_room_for_export(self) -> None:
+        """Old exports are forgotten, and their files with them; unfinished ones are few."""
+        unfinished = [export for export in self._exports.values() if export.path is None and not export.problem]
+        if len(unfinished) >= MOST_UNFINISHED:
+            raise TrackingPartsError("several exports are being made already: wait for one of them, or cancel it")
+        for export in list(self._exports.values())[: max(0, len(self._exports) - MOST_EXPORTS + 1)]:
+            if export not in unfinished:
+                del self._exports[export.id]
+                shutil.rmtree(self.store.folder / "exports" / export.id, ignore_errors=True)
 
     def export(self, export_id: str) -> Export:
         if export_id not in self._exports:
@@ -237,7 +255,7 @@ class Studio:
             export.path = make_export(export.format, folder, self.store, project, targets, with_video, progress)
             self._tell(export, ready=export.path.name)
         except (TrackingPartsError, OSError) as error:
-            export.problem = str(error)
+            export.problem = str(error) or "it could not be made"
             self._tell(export, problem=export.problem)
 
     def _tell(self, export: Export, **news: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import cv2
 import numpy as np
 
 from tracking_parts.geometry import Box
+from tracking_parts.io.files import write_atomically
 from tracking_parts.result import Result
 from tracking_parts.viewers.annotate import annotate_all
 from tracking_parts.viewers.drawing import Image, put_text, text_size, tint
@@ -79,16 +80,18 @@ class ContactSheet:
         write_image(path, self.render())
 
 
-def write_image(path: Path, image: Image) -> None:
-    """Write a picture in the format of the path's suffix; an ``OSError`` names the path that could not be written."""
+def write_image(path: Path, image: Image, parameters: Sequence[int] = ()) -> None:
+    """Write a picture in the format of the path's suffix; an ``OSError`` names the path that could not be written.
+
+    ``parameters`` are those of ``cv2.imencode``.
+    """
     try:
-        encoded, data = cv2.imencode(path.suffix or ".png", image)
+        encoded, data = cv2.imencode(path.suffix or ".png", image, parameters)
     except cv2.error as error:
         raise OSError(f"cannot write {path}: no picture format has the suffix {path.suffix!r}") from error
     if not encoded:
         raise OSError(f"cannot write {path}: the picture could not be encoded")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.tobytes())
+    write_atomically(path, data.tobytes())
 
 
 def _scaled(result: Result, zoom: float) -> Result:
