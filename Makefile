@@ -9,13 +9,16 @@ STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-for-tests
 VOT_VENV := .venv-vot
 VOT_STAMP := $(VOT_VENV)/.installed
+AUDIT_VENV := .venv-audit
+AUDIT_STAMP := $(AUDIT_VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --no-input --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup vot demo test check format bench20 studio bench-studio bench-speed gate gate-update clean
+.PHONY: help setup vot demo test check format bench20 studio bench-studio bench-speed gate gate-update \
+	torture torture-share audit wheel sbom clean
 
 help:  ## Show these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo "installing into $(VENV) (torch is about 200 MB)"
@@ -38,6 +41,13 @@ $(VOT_STAMP): constraints-vot.txt
 	@$(VOT_VENV)/bin/python -m pip -qq --no-input --disable-pip-version-check install --no-deps -r constraints-vot.txt
 	@touch $@
 
+# pip-audit needs packages that have no place in the environment that it looks at.
+$(AUDIT_STAMP): constraints-audit.txt
+	@echo "installing pip-audit into $(AUDIT_VENV)"
+	@test -x $(AUDIT_VENV)/bin/python || $(PYTHON) -m venv $(AUDIT_VENV)
+	@$(AUDIT_VENV)/bin/python -m pip -qq --no-input --disable-pip-version-check install --no-deps -r constraints-audit.txt
+	@touch $@
+
 vot: $(VOT_STAMP)  ## Install VOT's own toolkit beside ours, into .venv-vot
 
 setup: $(STAMP)  ## Make a ready .venv and fetch the weights
@@ -46,7 +56,7 @@ setup: $(STAMP)  ## Make a ready .venv and fetch the weights
 demo: setup  ## Track the rabbit's head in a real clip, into out/demo
 	@$(BIN)/stp demo --out out/demo
 
-test: setup $(TEST_STAMP) $(VOT_STAMP)  ## Run all tests, with coverage
+test: setup $(TEST_STAMP) $(VOT_STAMP) $(AUDIT_STAMP)  ## Run all tests, with coverage
 	@$(BIN)/python -m pytest --cov --cov-fail-under=90
 
 check: $(TEST_STAMP)  ## Lint, formatting, types, layering and exported names, as CI does
@@ -79,6 +89,21 @@ gate: setup  ## Compare with the committed figures on a few short sequences in D
 gate-update: setup  ## Measure them again, and write the file to be committed
 	@$(BIN)/stp bench gate --data $(DATA) --processes 2 --update
 
+torture: setup $(TEST_STAMP)  ## Do to the tracker all that could break it, in less than 30 minutes
+	@$(BIN)/python -m torture
+
+torture-share: setup $(TEST_STAMP)  ## The same, five minutes of it, as CI does
+	@$(BIN)/python -m torture --minutes 5 --out out/torture-share.json
+
+audit: $(TEST_STAMP) $(AUDIT_STAMP)  ## Are all dependencies pinned, and is anything known against them?
+	@$(BIN)/python -m tools.audit --pip-audit $(AUDIT_VENV)/bin/pip-audit
+
+wheel: $(STAMP)  ## Build the wheel twice into dist, and compare
+	@$(BIN)/python -m tools.wheel
+
+sbom: wheel  ## Write what the wheel is made of, as CycloneDX JSON beside it
+	@$(BIN)/python -m tools.sbom
+
 clean:  ## Remove all that was made here, the environments included
-	rm -rf $(VENV) $(VOT_VENV) out build dist src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(VOT_VENV) $(AUDIT_VENV) out build dist src/*.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks torture tools -name __pycache__ -type d -prune -exec rm -rf {} +

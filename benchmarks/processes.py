@@ -34,12 +34,16 @@ with open_source(sys.argv[2], start=int(sys.argv[3])) as frames, Tracker(sys.arg
 IMPORT_TORCH = "import sys, time; t0 = float(sys.argv[1]); import torch; print(time.time() - t0)"
 
 
-def run_python(arguments: Sequence[str]) -> str:
-    """The last line that another process prints; it finds the package where this one did."""
+def python_environment() -> dict[str, str]:
+    """Of another process, which then finds the package where this one did."""
     paths = [str(ROOT), str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def run_python(arguments: Sequence[str]) -> str:
+    """The last line that another process prints."""
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, *arguments], cwd=ROOT, env=python_environment(), check=True, stdout=subprocess.PIPE, text=True
     )
     return done.stdout.strip().splitlines()[-1]
 

@@ -43,14 +43,15 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     page.wait_for_timeout(500)
     take("start")
     page.locator("#open-clip").click()
+    expect(page.locator("#position")).to_have_text("frame 0 of 131", timeout=PATIENCE)
     expect(page.locator("#busy")).to_be_hidden(timeout=PATIENCE)
-    page.wait_for_timeout(1000)
+    page.wait_for_timeout(1500)
     take("empty")
     _, start, box = RABBIT
     page.keyboard.press("Home")
     for _ in range(start // 10):
         page.keyboard.press("Shift+ArrowRight")
-    _drag(page, (int(box.x), int(box.y), int(box.w), int(box.h)))
+    drag_box(page, (int(box.x), int(box.y), int(box.w), int(box.h)))
     name = page.locator("#targets input[type=text]")
     name.fill("rabbit")
     name.press("Enter")
@@ -71,7 +72,7 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     take("tracked")
     page.keyboard.press("Home")
     page.locator("#add").click()
-    _drag(page, FLOWERS)
+    drag_box(page, FLOWERS)
     page.wait_for_timeout(800)
     page.keyboard.press("Space")
     expect(page.locator("#track")).to_have_text("Pause", timeout=PATIENCE)
@@ -98,10 +99,14 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
 
 
 def _shot(page: Page, path: Path) -> None:
+    shown = re.match(r"frame \d+", page.locator("#position").text_content() or "")
+    if shown and page.locator("#step").is_enabled():  # while it tracks the picture is of the frame before
+        expect(page.locator("#boxes")).to_have_attribute("aria-label", re.compile(rf"{shown[0]}\b"), timeout=PATIENCE)
     page.screenshot(path=path, type="jpeg", quality=85, animations="disabled")
 
 
-def _drag(page: Page, box: tuple[int, int, int, int]) -> None:
+def drag_box(page: Page, box: tuple[int, int, int, int]) -> None:
+    """Draw a box, given in pixels of the clip."""
     page.wait_for_timeout(800)
     area = page.locator("#boxes").bounding_box()
     assert area is not None

@@ -66,9 +66,15 @@ def command_fps(arguments: list[str]) -> float:
 
 
 def studio_fps(address: str, name: str, start: int, box: list[float]) -> float:
-    """Frames per second from the moment that tracking begins, in a fresh target of a fresh project."""
-    project = _post(address, "api/open", {"kind": "file", "name": name})["id"]
-    project = _post(address, f"api/projects/{project}/copy", {})["id"]
+    """Frames per second from the moment that tracking begins, in a fresh project, which is deleted afterwards."""
+    project = _ask(address, "api/open", {"kind": "file", "name": name})["id"]
+    try:
+        return _tracked_fps(address, project, start, box)
+    finally:
+        _ask(address, f"api/projects/{project}", method="DELETE")
+
+
+def _tracked_fps(address: str, project: str, start: int, box: list[float]) -> float:
     with connect(f"{address.replace('http', 'ws', 1)}api/projects/{project}/socket?tab=bench", max_size=None) as socket:
 
         def command(values: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +90,7 @@ def studio_fps(address: str, name: str, start: int, box: list[float]) -> float:
                 if message["kind"] == kind and (not phase or message["run"]["phase"] == phase):
                     return message
 
+        assert not hear("hello")["targets"], "another target would be tracked too"
         target = command({"id": 1, "do": "add_target"})["target"]["id"]
         command({"id": 2, "do": "draw", "target": target, "frame": start, "box": box})
         socket.send(json.dumps({"id": 3, "do": "track", "frame": start}))
@@ -93,8 +100,9 @@ def studio_fps(address: str, name: str, start: int, box: list[float]) -> float:
         return float(last - start + 1) / (time.perf_counter() - begun)
 
 
-def _post(address: str, path: str, content: dict[str, Any]) -> Any:
-    request = urllib.request.Request(address + path, json.dumps(content).encode(), {"Content-Type": "application/json"})
+def _ask(address: str, path: str, content: dict[str, Any] | None = None, method: str = "POST") -> Any:
+    body = None if content is None else json.dumps(content).encode()
+    request = urllib.request.Request(address + path, body, {"Content-Type": "application/json"}, method=method)
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tracking_parts.errors import SourceError
 from tracking_parts.evaluation.experiment import start_box
@@ -17,6 +17,7 @@ from tracking_parts.io.clips import fetch_clip
 from tracking_parts.io.sequences import find_sequences
 from tracking_parts.io.video import open_source
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[1]
 A_FEW = ("ball2", "bolt2", "rabbit", "singer3", "sphere")  # of different lengths and sizes
 RABBIT = ("bigbuckbunny.mp4", 20, Box(392.0, 250.0, 132.0, 160.0))  # where there is no data: the demo's clip
@@ -92,10 +93,10 @@ def time_clip(tracker: AnyTracker, clip: Clip, clock: Callable[[], float] = time
     return ClipTimes(last - begun, tuple(times[1:]))
 
 
-def back_and_forth(frames: Sequence[Frame], count: int) -> Iterator[Frame]:
+def back_and_forth(frames: Sequence[T], count: int) -> Iterator[T]:
     """So many frames from a few: at the end of the video it turns round, so that nothing jumps.
 
-    >>> list(back_and_forth("abc", 8))  # type: ignore[arg-type]
+    >>> list(back_and_forth("abc", 8))
     ['a', 'b', 'c', 'b', 'a', 'b', 'c', 'b']
     """
     period = max(2 * (len(frames) - 1), 1)

@@ -72,7 +72,7 @@ def use_fake_tracker(monkeypatch: pytest.MonkeyPatch) -> FakeTracker:
     """Let the command make the stand-in; its attributes tell the test what it was made with."""
     fake = FakeTracker()
 
-    def make(config: TrackerConfig, device: str, seed: int, engine: str) -> FakeTracker:
+    def make(config: TrackerConfig, device: str, seed: int, engine: str, saved: Path | None = None) -> FakeTracker:
         fake.config, fake.seed, fake.engine = config, seed, engine
         return fake
 

@@ -22,11 +22,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="STP_OFFLINE is set"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def limited_threads() -> None:
+@pytest.fixture(autouse=True)
+def limited_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread: threads that wait for each other on a busy machine are slower than one, and figures are the same."""
     torch.set_num_threads(1)
     cv2.setNumThreads(1)
+    monkeypatch.setattr("tracking_parts.threads._trunk_threads", None)
+    monkeypatch.setattr("tracking_parts.threads._watch", None)
 
 
 @pytest.fixture(scope="session")

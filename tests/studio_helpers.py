@@ -36,6 +36,7 @@ class FakeManyTracker:
     def __init__(self, seconds: float = 0.0) -> None:
         self.seconds = seconds
         self.began: list[tuple[int, tuple[float, ...]]] = []  # every target that was begun, with its box
+        self.taught: list[tuple[int, tuple[float, ...]]] = []  # every one that was corrected
         self._boxes: dict[int, tuple[Box, int]] = {}
 
     @property
@@ -47,6 +48,11 @@ class FakeManyTracker:
         self._boxes[name] = (as_box(box, frame), 0)
         self.began.append((name, box.xywh))
         return name
+
+    def correct(self, frame: Picture, box: Box, name: int) -> Result:
+        self._boxes[name] = (as_box(box, frame), self._boxes[name][1])
+        self.taught.append((name, box.xywh))
+        return self._result(name)
 
     def remove(self, name: int) -> None:
         del self._boxes[name]

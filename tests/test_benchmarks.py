@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from rich.console import Console
 
-from benchmarks import compare, processes, speed
+from benchmarks import compare, corrections, processes, speed
 from benchmarks.figures import Figure, as_json, at_least, at_most, missing, print_figures
 from benchmarks.videos import ROOT, Clip, ClipTimes, back_and_forth, find_clips, time_clip
 from core_helpers import random_weights, small_config, small_tracker
 from tracking_parts import Box, MultiTracker, Tracker
 from tracking_parts.errors import SourceError
 from tracking_parts.frames import Frame
-from tracking_parts.threads import use_threads
+from tracking_parts.threads import trunk_threads
 from tracking_parts.trunk_engines import installed_engines
 
 BOX = Box(10.0, 12.0, 20.0, 16.0)
@@ -254,11 +254,31 @@ def test_unknown_sections_are_refused(capsys: pytest.CaptureFixture[str]) -> Non
 # --------------------------------------------------------------------------- threads
 def test_threads_with_and_without_somebody_else(vot_data: Path) -> None:
     clip = find_clips(vot_data, ["moving"], 4)[0]
-    before = torch.get_num_threads()
-    try:
-        figures = compare.threads_figures(lambda settings: small_tracker(**settings), clip, frames=4, count=2)
-        assert torch.get_num_threads() == 2
-    finally:
-        use_threads(before)
+    figures = compare.threads_figures(lambda settings: small_tracker(**settings), clip, frames=4, count=2)
+    assert trunk_threads() == 2
     assert ["taken" in figure.name for figure in figures] == [False, True]
     assert all(figure.value is not None and figure.value > 0 for figure in figures)
+
+
+@pytest.mark.parametrize("way", corrections.WAYS)
+def test_an_annotator_corrects_what_is_wrong(way: str, vot_data: Path) -> None:
+    """A box that is far off in every frame is put right in every frame, and the first one is none of his."""
+    with small_tracker() as tracker:
+        good = corrections.annotate(tracker, vot_data / "moving", way)
+        assert good.corrections == 0 and min(good.overlaps) > 0.5
+    corrections_made = []
+
+    class Wanders(Tracker):
+        def update(self, frame: Any) -> Any:
+            found = super().update(frame)
+            return replace(found, box=replace(found.box, x=found.box.x + 200))
+
+        def correct(self, frame: Any, box: Any) -> Any:
+            corrections_made.append("correct")
+            return super().correct(frame, box)
+
+    with Wanders(small_config(), weights=random_weights(), engine="torch") as lost:
+        work = corrections.annotate(lost, vot_data / "moving", way)
+    assert work.corrections == len(work.overlaps) == len(good.overlaps) and set(work.overlaps) == {0.0}
+    assert len(corrections_made) == (work.corrections if way == "correct" else 0)
+    assert str(work) == f"{work.corrections} corrections, mean overlap 0.000"

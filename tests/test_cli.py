@@ -18,9 +18,10 @@ import tracking_parts
 from cli_helpers import FakeTracker, make_folder, make_video, use_fake_tracker
 from tracking_parts import cli
 from tracking_parts.config import PROFILES, TrackerConfig
-from tracking_parts.io.results import RESULT_FORMATS
+from tracking_parts.io.track_files import TRACK_FORMATS
 from tracking_parts.io.video import open_source
 from tracking_parts.output_files import _NAMES
+from tracking_parts.threads import trunk_threads
 from tracking_parts.versions import versions
 
 
@@ -43,7 +44,7 @@ def test_track_writes_everything_that_was_asked_for(
     fake: FakeTracker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     video, out = make_video(tmp_path / "clip.mp4", 12), tmp_path / "out"
-    formats = [word for name in RESULT_FORMATS for word in ("--format", name)]
+    formats = [word for name in TRACK_FORMATS for word in ("--format", name)]
     options = ["--box", "10,12,20,16", "--out", str(out), "--trace", "--save-state", "--contact-sheet", *formats]
     assert (
         cli.run(
@@ -82,7 +83,7 @@ def test_track_writes_everything_that_was_asked_for(
 
 
 def test_every_format_has_a_file_name() -> None:
-    assert set(_NAMES) == set(RESULT_FORMATS)
+    assert set(_NAMES) == set(TRACK_FORMATS)
     assert len(set(_NAMES.values())) == len(_NAMES)
 
 
@@ -139,17 +140,10 @@ def test_grey_and_16_bit_pictures_are_tracked_and_drawn_on(fake: FakeTracker, tm
 
 
 def test_threads_are_set(fake: FakeTracker, tmp_path: Path) -> None:
-    import torch
-
-    before = torch.get_num_threads(), cv2.getNumThreads()
-    try:
-        options = ["--box", "9,9,9,9", "--out", str(tmp_path / "out"), "--no-video", "--threads", "1"]
-        assert cli.run(["track", str(make_folder(tmp_path / "f", 2)), *options]) == 0
-        assert torch.get_num_threads() == 1
-        assert json.loads((tmp_path / "out" / "config.json").read_text())["threads"] == 1
-    finally:
-        torch.set_num_threads(before[0])
-        cv2.setNumThreads(before[1])
+    options = ["--box", "9,9,9,9", "--out", str(tmp_path / "out"), "--no-video", "--threads", "3"]
+    assert cli.run(["track", str(make_folder(tmp_path / "f", 2)), *options]) == 0
+    assert trunk_threads() == 3
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["threads"] == 3
 
 
 def test_a_video_that_breaks_midway_keeps_what_was_tracked(
@@ -165,7 +159,10 @@ def test_a_video_that_breaks_midway_keeps_what_was_tracked(
     shown = capsys.readouterr()
     (line,) = [line for line in shown.err.splitlines() if line.startswith("stp:")]
     picture = folder / "0004.png"
-    assert line == (f"stp: stopped at frame 4: f broke: {picture} is damaged or no image; the files hold frames 0 to 3")
+    assert line == (
+        f"stp: stopped at frame 4: f broke: {picture} is damaged or no image; the files hold frames 0 to 3; "
+        "--resume goes on from there"
+    )
     assert "4 (numbers 0 to 3)" in shown.out
 
 
@@ -225,11 +222,13 @@ def test_an_interrupted_run_leaves_valid_files_and_says_so(
     fake.signal_at = (4, number)
     out = tmp_path / "out"
     options = ["--box", "9,9,9,9", "--out", str(out), "--format", "cvat"]
-    assert cli.run(["track", str(make_folder(tmp_path / "f", 40)), *options]) == 130
+    assert cli.run(["track", str(make_folder(tmp_path / "f", 40)), *options]) == 128 + number
     assert len(boxes_in(out)) == 5  # the frame in hand is finished
     assert frames_in(out / "annotated.mp4") == 5
     assert ElementTree.parse(out / "boxes_cvat.xml").findall(".//box")
-    assert capsys.readouterr().err.splitlines()[-1] == "stp: interrupted; the files hold frames 0 to 4"
+    words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    line = f"stp: {words}; the files hold frames 0 to 4; --resume goes on from there"
+    assert capsys.readouterr().err.splitlines()[-1] == line
     assert signal.getsignal(number) == before
 
 

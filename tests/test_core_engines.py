@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -27,10 +28,10 @@ from tracking_parts.trunk_engines import (
     choose_engine,
     installed_engines,
     largest_difference,
-    layers_up_to,
     structure_text,
 )
 from tracking_parts.versions import versions
+from tracking_parts.vgg import layers_up_to
 
 CPU = torch.device("cpu")
 
@@ -55,6 +56,9 @@ class Off:
 
     def expect_batches(self) -> None:
         pass
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        return nullcontext(False)
 
 
 @pytest.mark.parametrize("taps", [("conv3_3", "conv4_3"), ("conv3_3",), ("conv2_1", "conv2_2"), ("conv1_1", "conv3_1")])
@@ -99,6 +103,28 @@ def test_batches_with_the_published_weights(ncnn: ModuleType, two_threads: None)
     assert all(float((found[tap] - expected[tap]).abs().max() / expected[tap].max()) < TOLERANCE for tap in taps)
 
 
+def test_several_threads_that_call_take_one_each(ncnn: ModuleType, two_threads: None) -> None:
+    engine = NcnnTrunk(ncnn, random_weights(), ("conv2_2",))
+    with engine.side_by_side() as can_be:
+        assert not can_be  # no net was built for it
+    engine.expect_batches()
+    used: list[object] = []
+    run = engine._run
+
+    def watched(net: Any, picture: Any) -> dict[str, Any]:
+        used.append(net)
+        return run(net, picture)
+
+    engine._run = watched  # type: ignore[method-assign]
+    picture = torch.rand((1, 3, 32, 32), generator=torch.Generator().manual_seed(1))
+    expected = engine(picture)
+    with engine.side_by_side() as can_be:
+        assert can_be
+        found = engine(picture)
+    assert torch.equal(found["conv2_2"], expected["conv2_2"])
+    assert used == [engine._net, engine._one_thread_net]
+
+
 def test_the_second_net_is_built_once_and_only_for_threads(ncnn: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     load = NcnnTrunk._load
@@ -139,7 +165,7 @@ def test_maps_outlive_the_next_picture(ncnn: ModuleType) -> None:
 
 
 def test_a_map_that_is_told_and_used_is_split() -> None:
-    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2"), {}).splitlines()
+    lines = structure_text(layers_up_to(("conv2_1", "conv1_2")), ("conv2_1", "conv1_2")).splitlines()
     assert lines == [
         "7767517",
         "6 7",

@@ -20,10 +20,11 @@ from tracking_parts.frames import Frame
 from tracking_parts.io import download
 from tracking_parts.io.clips import CLIPS, fetch_clip
 from tracking_parts.io.weight_files import tensors_sha256
+from tracking_parts.light_trunk import Slim
 from tracking_parts.light_weights import light_file, light_metadata, trunk_weights
-from tracking_parts.vgg import ranks_of
+from tracking_parts.vgg import are_light
 
-RANKS = {"conv1_2": 6}
+SIZES = {"conv1_2": Slim(rank=7)}
 
 
 class Made:
@@ -44,12 +45,16 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
     counted = Made()
     monkeypatch.setenv("STP_CACHE", str(tmp_path))
     monkeypatch.setattr(light_weights, "calibration_crops", counted.crops)
-    monkeypatch.setattr(light_weights, "RANKS", RANKS)
+    monkeypatch.setattr(light_weights, "SLIM", SIZES)
     return counted
 
 
 def cached() -> Path:
     return light_file(tensors_sha256(random_weights()))
+
+
+def ranks(weights: dict[str, Tensor]) -> dict[str, int]:
+    return {name.removesuffix(".mix"): mix.shape[1] for name, mix in weights.items() if name.endswith(".mix")}
 
 
 def same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> bool:
@@ -61,11 +66,11 @@ def test_it_is_made_once_and_then_read(made: Made, caplog: pytest.LogCaptureFixt
         first = trunk_weights(random_weights(), "light")
     assert "making the light trunk" in caplog.text
     again = trunk_weights(random_weights(), "light")
-    assert made.times == 1 and same(again, first) and ranks_of(first) == RANKS
+    assert made.times == 1 and same(again, first) and ranks(first) == {"conv1_2": 7}
     metadata = light_metadata(cached())
     assert metadata["made_from"] == tensors_sha256(random_weights())
     assert metadata["tensors_sha256"] == tensors_sha256(safetensors.torch.load_file(cached()))
-    assert json.loads(metadata["ranks"]) == RANKS and metadata["method"] == light_trunk.METHOD
+    assert json.loads(metadata["sizes"]) == {"conv1_2": [None, 7]} and metadata["method"] == light_trunk.METHOD
     light_weights.light_weights(random_weights(), force=True)
     assert made.times == 2
 
@@ -105,11 +110,14 @@ def test_one_of_other_weights_is_made_anew(made: Made, caplog: pytest.LogCapture
     assert made.times == 2 and not same(found, light_of_other) and "other weights" in caplog.text
 
 
-def test_one_of_other_ranks_is_made_anew(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_of_two_versions_do_not_fight_for_one_file(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     trunk_weights(random_weights(), "light")
-    monkeypatch.setattr(light_weights, "RANKS", {"conv1_2": 5})
-    assert ranks_of(trunk_weights(random_weights(), "light")) == {"conv1_2": 5}
+    with monkeypatch.context() as other_version:
+        other_version.setattr(light_weights, "SLIM", {"conv1_2": Slim(rank=5)})
+        assert ranks(trunk_weights(random_weights(), "light")) == {"conv1_2": 5}
     assert made.times == 2
+    assert ranks(trunk_weights(random_weights(), "light")) == {"conv1_2": 7}
+    assert made.times == 2  # it was still there
 
 
 def test_a_cache_that_cannot_be_written_costs_time_only(
@@ -117,16 +125,16 @@ def test_a_cache_that_cannot_be_written_costs_time_only(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("STP_CACHE", str(tmp_path / "file" / "cache"))
-    assert ranks_of(trunk_weights(random_weights(), "light")) == RANKS
+    assert ranks(trunk_weights(random_weights(), "light")) == {"conv1_2": 7}
     assert "cannot keep the light trunk" in caplog.text
 
 
 def test_a_tracker_factorises_the_weights_it_is_given(made: Made) -> None:
     with Tracker(small_config(trunk="light"), weights=random_weights()) as tracker:
-        assert tracker.extract.ranks == RANKS
+        assert {layer.name: layer.rank for layer in tracker.extract.layers}["conv1_2"] == 7
     with Tracker(small_config(trunk="light", convnet="end_to_end"), weights=random_weights()) as tracker:
-        assert tracker.extract.ranks == RANKS  # its own net starts from the whole weights: see the next line
-        assert not ranks_of(tracker._weights)
+        assert {layer.name: layer.rank for layer in tracker.extract.layers}["conv1_2"] == 7
+        assert not are_light(tracker._weights)  # its own net starts from the whole weights
     assert made.times == 1
     stored = safetensors.torch.load_file(cached())
     assert set(stored) == {"conv1_2.weight", "conv1_2.mix", "conv1_2.bias"}  # the other layers are the whole ones

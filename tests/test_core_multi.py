@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -119,6 +120,9 @@ def test_one_pass_for_all(frames: list[Image], monkeypatch: pytest.MonkeyPatch) 
 
             def expect_batches(self) -> None:
                 pass
+
+            def side_by_side(self) -> AbstractContextManager[bool]:
+                return nullcontext(False)
 
         monkeypatch.setattr(tracker._pattern.extract, "engine", Watched())
         tracker.update(frames[1])

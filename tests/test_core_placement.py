@@ -126,7 +126,7 @@ STAYING: dict[str, Function] = {  # wait for nobody
     "last layers": head,
 }
 WAITING: dict[str, tuple[int, Function]] = {  # and how often each waits
-    "axes": (1, lambda where: Projection.fit(FEATURES.to(where)[None], 5, 0.5).axes),
+    "axes": (2, lambda where: Projection.fit(FEATURES.to(where)[None], 5, 0.5).axes),
     "coefficients": (2, lambda where: dual_coefficients(torch.eye(6, device=where), 0.1)),
     "classifiers": (
         3,

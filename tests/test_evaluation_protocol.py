@@ -58,10 +58,10 @@ def test_a_reset_protocol_where_one_is_needed() -> None:
 def test_unknown_names_and_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'vot2099': choose one of noreset, ope, vot2016, vot2017, or give a \.yaml"):
         load_protocol("vot2099")
-    with pytest.raises(ConfigError, match=r"gone\.yaml cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"cannot read .*gone\.yaml: No such file"):
         load_protocol(str(tmp_path / "gone.yaml"))
     (tmp_path / "binary.yml").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(ConfigError, match=r"binary\.yml cannot be read"):
+    with pytest.raises(ConfigError, match=r"cannot read .*binary\.yml"):
         load_protocol(str(tmp_path / "binary.yml"))
 
 

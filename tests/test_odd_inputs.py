@@ -118,7 +118,7 @@ HERE, ELSEWHERE = (10.0, 10.0, 20.0, 20.0), (200.0, 100.0, 20.0, 20.0)
     ],
 )
 def test_answers_are_judged(expect: Expect, answer: Answer, truth: tuple[float, ...] | None, kind: Kind) -> None:
-    seen = Seen(answer, truth and (truth[0], truth[1], truth[2], truth[3]))
+    seen = Seen(answer, (truth[0], truth[1], truth[2], truth[3]) if truth else None)
     assert judge(Case("group", "name", expect, nothing), seen).kind is kind
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import cast
 from xml.etree import ElementTree
@@ -35,6 +35,8 @@ from tracking_parts.profiling.stages import (
     run_metered,
 )
 from tracking_parts.profiling.video import count_operations, profile_video
+from tracking_parts.threads import trunk_threads
+from tracking_parts.vgg import layers_up_to
 
 CPU = torch.device("cpu")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -131,7 +133,7 @@ def test_the_trunks_work_is_what_torch_counts(taps: tuple[str, ...]) -> None:
     trunk = TorchTrunk(random_weights(), taps, CPU)
     with counted_operations() as counter:
         trunk(torch.rand(2, 3, 32, 48))
-        assert counter.read() == 2 * trunk_operations(taps, (32, 48), {})
+        assert counter.read() == 2 * trunk_operations(layers_up_to(taps), (32, 48))
 
 
 class Unseen:
@@ -148,6 +150,9 @@ class Unseen:
     def expect_batches(self) -> None:
         raise NotImplementedError
 
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        raise NotImplementedError
+
 
 def test_engines_are_charged_alike() -> None:
     taps, picture = ("conv2_1",), torch.rand(1, 3, 32, 32)
@@ -155,10 +160,10 @@ def test_engines_are_charged_alike() -> None:
     expected = trunk(picture)["conv2_1"]
     for engine in (trunk, Unseen(trunk, picture)):
         with counted_operations() as counter:
-            counted = CountedEngine(engine, taps, {}, counter)
+            counted = CountedEngine(engine, layers_up_to(taps), counter)
             assert counted.name == engine.name
             assert torch.equal(counted(picture)["conv2_1"], expected)
-            assert counter.read() == trunk_operations(taps, (32, 32), {})
+            assert counter.read() == trunk_operations(layers_up_to(taps), (32, 32))
 
 
 def test_solvers_and_transforms_count() -> None:
@@ -177,7 +182,7 @@ def test_counting_covers_the_stages_and_leaves_the_tracker(moving_object: Synthe
         frames = count_operations(tracker, source_of(moving_object, 6), moving_object.boxes[0])
         assert tracker._extract.engine is engine
         taps = tracker._extract.taps
-    one_pass = trunk_operations(taps, (64, 64), {})
+    one_pass = trunk_operations(layers_up_to(taps), (64, 64))
     assert [frame[Stage.TRUNK] for frame in frames[1:]] == [one_pass] * 5
     assert all(frame[Stage.PARTS] > 0 and frame[Stage.CONVNET] > 0 for frame in frames[1:])
     assert all(frame[Stage.DECODE] == frame[Stage.CROP] == 0 for frame in frames)
@@ -230,7 +235,7 @@ def test_profile_of_a_video(moving_object: SyntheticSequence) -> None:
     assert len(profile.frames) == len(profile.operations) == 5
     assert profile.whole_seconds >= profile.start_seconds + sum(profile.frame_seconds)
     assert profile.made_with["source"] == "moving" and profile.made_with["engine"] in ("torch", "ncnn")
-    assert profile.made_with["threads"] == torch.get_num_threads()
+    assert profile.made_with["threads"] == trunk_threads()
     with pytest.raises(SourceError, match="at least two frames"):
         profile_video(small_tracker, lambda: opened(moving_object, 1), moving_object.boxes[0], measure_peak=lambda: 1.0)
 

@@ -19,6 +19,8 @@ PUBLIC_NAMES = {
     "FrameTrace",
     "InvalidBoxError",
     "InvalidFrameError",
+    "LearningError",
+    "LearningWarning",
     "MultiTracker",
     "NotInitialisedError",
     "OutputError",
@@ -43,9 +45,11 @@ def test_exported_names() -> None:
 def test_every_error_is_ours_and_exported() -> None:
     from tracking_parts import errors
 
-    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    classes = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
+    defined = {name for name, value in classes.items() if value.__module__ == errors.__name__}
     assert defined <= PUBLIC_NAMES
-    assert all(issubclass(getattr(errors, name), tracking_parts.TrackingPartsError) for name in defined)
+    kinds = (tracking_parts.TrackingPartsError, UserWarning)
+    assert all(issubclass(getattr(errors, name), kinds) for name in defined)
 
 
 def test_version_is_the_distributions() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from synthetic import SyntheticSequence, moving_boxes, render_sequence
-from tracking_parts import Box
+from tracking_parts import Box, Tracker
 from tracking_parts.io.video import VideoWriter, open_source
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -37,6 +37,14 @@ def test_tracking(holiday: SyntheticSequence) -> None:
     names: dict[str, Any] = {}
     exec(block_with("cv2.VideoCapture"), names)
     assert names["result"].box.overlap(holiday.boxes[-1]) > 0.5
+
+
+def test_correcting(holiday: SyntheticSequence) -> None:
+    tracker = Tracker("fast")
+    tracker.init(holiday.frames[0], START)
+    names: dict[str, Any] = {"tracker": tracker, "frame": holiday.frames[1], "somebody_sees_that_it_is_wrong": True}
+    exec(block_with("tracker.correct(frame, (130"), names)
+    assert tracker.trace.result.box.xywh == pytest.approx((130, 90, 60, 40))
 
 
 def test_several_objects(holiday: SyntheticSequence) -> None:

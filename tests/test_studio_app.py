@@ -228,3 +228,12 @@ def test_a_project_file_without_its_video_says_so(client: TestClient, project: s
 def test_sizes_are_those_of_the_video(studio: Studio, project: str) -> None:
     kept = studio.store.project(project)
     assert (kept.width, kept.height, kept.frame_count, kept.fps) == (WIDTH, HEIGHT, FRAMES, 25.0)
+
+
+def test_a_camera_that_does_not_answer_is_said(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracking_parts.studio.studio.cameras", lambda: ["77"])
+    response = client.post("/api/open", json={"kind": "camera", "name": "77"})
+    assert response.status_code == 400 and "camera" in response.json()["message"]
+    absent = client.post("/api/open", json={"kind": "camera", "name": "78"})
+    assert absent.json()["message"] == "there is no camera 78 on this computer"
+    assert client.get("/api/start").json()["projects"] == []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from benchmarks.studio_process import StudioProcess
 from browser import find_browser
@@ -104,9 +104,9 @@ def rows(page: Page) -> dict[int, dict[str, Any]]:
 
 
 def reached(page: Page, frame: int) -> None:
-    """Wait until the page shows a frame at or beyond this one while it tracks."""
+    """Wait until the page shows a frame at or beyond this one while it tracks: the last one would mean it is over."""
     expect(page.locator("#position")).to_have_text(
-        re.compile(rf"frame ({'|'.join(map(str, range(frame, 132)))}) of"), timeout=SLOW
+        re.compile(rf"frame ({'|'.join(map(str, range(frame, 131)))}) of"), timeout=SLOW
     )
 
 
@@ -171,6 +171,13 @@ def test_draw_track_correct_export_reload(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#boxes")).to_have_attribute("aria-label", re.compile("object 1 at"), timeout=SLOW)
     assert rows(page) == before and timeline_is_filled(page)
 
+    page.locator("#undo").click()
+    expect(page.locator("#position")).to_have_text(f"frame {paused_at} of 131", timeout=SLOW)
+    expect(page.locator("#targets .chip")).not_to_have_text("drawn", timeout=SLOW)
+    assert rows(page)[paused_at]["box"] == tracked[paused_at]["box"]
+    page.keyboard.press("Control+Shift+z")
+    expect(page.locator("#targets .chip")).to_have_text("drawn", timeout=SLOW)
+
 
 def timeline_is_filled(page: Page) -> bool:
     """Whether at least half of a line through the timeline has the colour of a state."""
@@ -208,6 +215,12 @@ def test_everything_by_keyboard(page: Page, tmp_path: Path) -> None:
     page.keyboard.press("t")
     expect(page.locator("#track")).to_have_text("Go on", timeout=SLOW)
     expect(page.locator("#position")).to_have_text("frame 21 of 131", timeout=SLOW)
+    # Looking elsewhere just before must not keep the page from following the tracker.
+    page.keyboard.press("Home")
+    page.locator("#timeline").focus()
+    for _ in range(2):
+        page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
     reached(page, 24)
     page.keyboard.press("Space")
@@ -222,6 +235,9 @@ def test_everything_by_keyboard(page: Page, tmp_path: Path) -> None:
     with page.expect_download(timeout=SLOW) as download:
         page.keyboard.press("Enter")
     assert download.value.suggested_filename == "Big_Buck_Bunny_cvat.xml"
+    page.keyboard.press("r")
+    expect(page.locator(".toast").last).to_have_text("A corrected box teaches the tracker.")
+    expect(page.locator("#correcting")).to_have_value("teach")
     page.keyboard.press("c")
     page.keyboard.press("n")
     expect(page.locator(".toast").last).to_contain_text(re.compile("uncertain|Confirmed"))
@@ -239,6 +255,26 @@ def test_nothing_sticks_out_and_all_has_a_name(page: Page, width: int, dark: boo
     )
     dark_now = page.evaluate("document.documentElement.dataset.theme")
     assert wide <= 0 and nameless == [] and dark_now == ("dark" if dark else "light")
+
+
+def test_an_absent_camera_is_said(chromium: Browser, server: StudioProcess) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(server.address)
+    expect(page.locator("#open-clip")).to_be_visible()
+    if page.locator("#open-camera").is_disabled():
+        expect(page.locator("#camera-words")).to_have_text("There is none on the computer that runs the studio.")
+
+    def with_camera(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(json={**answer.json(), "cameras": ["77"]})
+
+    page.route("**/api/start", with_camera)
+    page.reload()
+    page.locator("#open-camera").click()  # it was there when the page was loaded
+    expect(page.locator(".toast.problem")).to_have_text("there is no camera 77 on this computer", timeout=SLOW)
+    expect(page.locator("#opening")).to_be_hidden()
+    context.close()
 
 
 def test_a_second_tab_does_not_disturb_the_first(page: Page) -> None:

@@ -11,7 +11,7 @@ from cli_helpers import make_folder, make_video
 from studio_helpers import BOX, FakeManyTracker, make_studio, wait_for
 from tracking_parts.errors import InvalidBoxError, TargetNameError, TrackingPartsError
 from tracking_parts.studio.model import BY_HAND
-from tracking_parts.studio.run import Phase
+from tracking_parts.studio.plan import Phase
 from tracking_parts.studio.session import Session
 from tracking_parts.studio.studio import Studio
 
@@ -65,6 +65,62 @@ def test_a_correction_keeps_what_was_before_it(made: tuple[Studio, Session, list
     assert rows[:10] == before
     assert rows[10].box.xywh == (30, 20, 10, 10) and rows[11].box.xywh == (31, 20, 10, 10)
     assert len(rows) == FRAMES and len(trackers) == 1
+
+
+def test_a_correction_teaches_the_tracker_or_starts_it_anew(
+    made: tuple[Studio, Session, list[FakeManyTracker]],
+) -> None:
+    """After the run as well as while paused; what stands in the row is the drawn box either way."""
+    studio, session, trackers = made
+    session.correct_by("teach")
+    target = session.add_target().id
+    session.draw(target, 0, BOX)
+    session.track(0)
+    finish(session)
+    session.draw(target, 10, [30, 20, 10, 10])
+    session.track(10)
+    finish(session)
+    assert trackers[0].taught == [(target, (30, 20, 10, 10))] and len(trackers[0].began) == 1
+    row = studio.store.row(target, 10)
+    assert row is not None and row.origin == BY_HAND and row.box.xywh == (30, 20, 10, 10)
+
+    session.correct_by("anew")
+    session.draw(target, 12, [20, 20, 10, 10])
+    session.track(12)
+    finish(session)
+    assert len(trackers[0].taught) == 1 and trackers[0].began[-1] == (target, (20, 20, 10, 10))
+
+
+def test_boxes_drawn_on_the_way_teach_it(made: tuple[Studio, Session, list[FakeManyTracker]]) -> None:
+    studio, session, trackers = made
+    session.correct_by("teach")
+    target = session.add_target().id
+    session.draw(target, 0, BOX)
+    session.draw(target, 10, [30, 20, 10, 10])
+    session.track(0, everyone=True)
+    finish(session)
+    assert trackers[0].began == [(target, tuple(BOX))] and trackers[0].taught == [(target, (30, 20, 10, 10))]
+    assert [row.frame for row in studio.store.rows(target)] == list(range(FRAMES))
+    session.track(0, everyone=True)
+    finish(session)
+    assert len(trackers[0].began) == 2, "tracking all again begins afresh"
+
+
+def test_what_cannot_be_kept_ends_the_run(
+    made: tuple[Studio, Session, list[FakeManyTracker]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    studio, session, _ = made
+    target = session.add_target().id
+    session.draw(target, 0, BOX)
+
+    def full(rows: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(studio.store, "put", full)
+    session.track(0)
+    assert session._run is not None
+    session._run.join(30)
+    assert session._run.phase is Phase.FAILED and "No space" in session._run.problem
 
 
 def test_tracking_again_goes_through_all_drawn_boxes(made: tuple[Studio, Session, list[FakeManyTracker]]) -> None:
@@ -138,6 +194,26 @@ def test_a_box_corrected_while_paused_counts_when_it_goes_on(tmp_path: Path) -> 
     assert studio.store.row(one, position + 1).box.x == 41  # type: ignore[union-attr]
     assert studio.store.row(third, position + 1).box.x == 6  # type: ignore[union-attr]
     assert [name for name, _ in trackers[0].began] == [one, two, one, third]
+    studio.close()
+
+
+def test_a_box_corrected_while_paused_teaches_when_it_goes_on(tmp_path: Path) -> None:
+    make_video(tmp_path / "clip.mp4", FRAMES)
+    studio, trackers = make_studio(tmp_path, tmp_path, seconds=0.05)
+    session = studio.session(studio.open_file("clip.mp4").id)
+    session.correct_by("teach")
+    target = session.add_target().id
+    session.draw(target, 0, BOX)
+    session.track(0)
+    pause_at(session, 3)
+    assert session._run is not None
+    position = session._run.position
+    assert [row.frame for row in studio.store.rows(target)] == list(range(position + 1)), "paused: all is kept"
+    session.draw(target, position, [40, 20, 10, 10])
+    session.track(position)
+    finish(session)
+    assert len(trackers[0].began) == 1 and trackers[0].taught == [(target, (40, 20, 10, 10))]
+    assert studio.store.row(target, position + 1).box.x == 41  # type: ignore[union-attr]
     studio.close()
 
 

@@ -6,22 +6,30 @@ import copy
 import os
 import pickle
 import threading
+import time
+from pathlib import Path
 
 import cv2
 import pytest
 import torch
 
-from tracking_parts import BusyError
+from core_helpers import random_weights, small_config
+from synthetic import SyntheticSequence
+from tracking_parts import BusyError, Tracker
+from tracking_parts.features import TorchTrunk
 from tracking_parts.threads import (
     MOST_THREADS,
     OneAtATime,
+    Watch,
     available_processors,
     default_threads,
     in_forked_child,
     threads_after_fork,
+    trunk_threads,
     use_threads,
     wait_briefly,
 )
+from tracking_parts.trunk_engines import Maps, installed_engines
 
 POLICY = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
@@ -53,17 +61,107 @@ def test_no_more_threads_than_serve_one_crop(monkeypatch: pytest.MonkeyPatch) ->
     assert default_threads() == 1
 
 
-def test_threads_are_given_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = torch.get_num_threads(), cv2.getNumThreads()
-    try:
-        use_threads(1)
-        assert (torch.get_num_threads(), cv2.getNumThreads()) == (1, 1)
-        monkeypatch.setattr("tracking_parts.threads.default_threads", lambda: 2)
-        use_threads()
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before[0])
-        cv2.setNumThreads(before[1])
+def test_the_trunk_has_several_threads_and_the_rest_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert trunk_threads() == 1  # nobody has said: as many as torch has
+    use_threads(3)
+    assert (trunk_threads(), torch.get_num_threads(), cv2.getNumThreads()) == (3, 1, 3)
+    monkeypatch.setattr("tracking_parts.threads.default_threads", lambda: 2)
+    use_threads()
+    assert (trunk_threads(), torch.get_num_threads()) == (2, 1)
+
+
+def test_torch_as_engine_has_them_while_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    trunk = TorchTrunk(random_weights(), ("conv1_1",), torch.device("cpu"))
+    inner = trunk._maps
+
+    def watched(rgb: torch.Tensor) -> Maps:
+        seen.append(torch.get_num_threads())
+        return inner(rgb)
+
+    monkeypatch.setattr(trunk, "_maps", watched)
+    use_threads(2)
+    trunk(torch.rand(1, 3, 16, 16))
+    assert seen == [2] and torch.get_num_threads() == 1
+
+
+@pytest.mark.parametrize("engine", installed_engines())
+def test_how_many_there_are_changes_no_bit(engine: str, moving_object: SyntheticSequence) -> None:
+    if engine == "torch":
+        pytest.skip("torch's convolutions may sum in another order")
+    answers = []
+    for count in (1, 2, 3):
+        use_threads(count)
+        with Tracker(small_config(u=3), weights=random_weights(), engine=engine) as tracker:
+            tracker.init(moving_object.frames[0], moving_object.boxes[0])
+            answers.append([tracker.update(frame) for frame in moving_object.frames[1:]])
+    assert answers[0] == answers[1] == answers[2]
+
+
+# --------------------------------------------------------------------------- a machine that others use
+class Machine:
+    """Says what time was spent by whom; a second passes between two looks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, processors: int, allowed: int) -> None:
+        self._file = tmp_path / "stat"
+        self.clock = 0.0
+        monkeypatch.setattr("tracking_parts.threads.SYSTEM_TIMES", self._file)
+        monkeypatch.setattr("tracking_parts.threads._watch", None)
+        monkeypatch.setattr("tracking_parts.threads.available_processors", lambda: allowed)
+        monkeypatch.setattr(os, "cpu_count", lambda: processors)
+        monkeypatch.setattr(time, "monotonic", lambda: self.clock)
+        monkeypatch.setattr(os, "times", lambda: (self.clock, 0.0, 0.0, 0.0, 0.0))  # this process is always busy
+        self.spend(0.0)
+
+    def spend(self, by_others: float, nicely: float = 0.0, seconds: float = 1.0) -> None:
+        self.clock += seconds
+        ticks = os.sysconf("SC_CLK_TCK")
+        user = round((self.clock + by_others) * ticks)
+        self._file.write_text(f"cpu  {user} {round(nicely * ticks)} 0 99999 7 0 0 0 0 0\ncpu0 1 2 3\n")
+
+
+@pytest.mark.parametrize(
+    ("processors", "allowed", "by_others", "nicely", "expected"),
+    [
+        (2, 2, 0.0, 0.0, 2),
+        (2, 2, 0.3, 0.0, 2),
+        (2, 2, 1.0, 0.0, 1),
+        (2, 2, 5.0, 0.0, 1),
+        (2, 2, 0.0, 2.0, 2),  # what runs with low priority gives way
+        (8, 8, 5.0, 0.0, 3),
+        (8, 2, 5.0, 0.0, 2),  # there is room for others where this process may not run
+    ],
+)
+def test_processors_that_others_use_are_left_to_them(
+    processors: int,
+    allowed: int,
+    by_others: float,
+    nicely: float,
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    machine = Machine(monkeypatch, tmp_path, processors, allowed)
+    wait_briefly()
+    machine.spend(by_others, nicely)
+    assert default_threads() == expected
+
+
+def test_a_moment_says_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, tmp_path, 2, 2)
+    assert default_threads() == 2  # nobody watched
+    wait_briefly()
+    machine.spend(5.0, seconds=0.1)
+    assert default_threads() == 2
+
+
+def test_a_system_that_does_not_tell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, tmp_path, 2, 2)
+    machine._file.write_text("what else")
+    wait_briefly()
+    assert default_threads() == 2
+    machine._file.unlink()
+    assert Watch.begin() is None
 
 
 def test_a_second_thread_is_refused_while_the_first_is_at_work() -> None:
@@ -100,18 +198,13 @@ def test_a_forked_child_computes_with_one_thread(monkeypatch: pytest.MonkeyPatch
     """Here the process only takes itself for one; that real children go on is tested with the odd inputs."""
     assert not in_forked_child()
     turn = OneAtATime()
-    before = torch.get_num_threads(), cv2.getNumThreads()
-    try:
-        use_threads(2)
-        threads_after_fork()
-        assert torch.get_num_threads() == 2
-        with turn:  # held by a thread that a fork leaves behind
-            monkeypatch.setattr(os, "getpid", lambda: -1)
-            assert in_forked_child()
-            with turn:
-                assert torch.get_num_threads() == 1
-                assert cv2.getNumThreads() == 1
-            turn._lock.acquire()
-    finally:
-        torch.set_num_threads(before[0])
-        cv2.setNumThreads(before[1])
+    use_threads(2)
+    torch.set_num_threads(2)
+    threads_after_fork()
+    assert (trunk_threads(), torch.get_num_threads()) == (2, 2)
+    with turn:  # held by a thread that a fork leaves behind
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert in_forked_child()
+        with turn:
+            assert trunk_threads() == torch.get_num_threads() == cv2.getNumThreads() == 1
+        turn._lock.acquire()

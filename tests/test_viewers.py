@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from traces_for_viewers import some_picture, some_result, some_trace
+from tracking_parts.frames import Frame
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace
@@ -99,7 +100,7 @@ def test_contact_sheet_is_an_even_choice_in_bounded_memory() -> None:
     sheet = ContactSheet(cells=4, columns=2, cell_width=40)
     most = 0
     for index in range(1000):
-        sheet.add(index, np.full((30, 40, 3), index % 251, np.uint8), some_result())
+        sheet.add(index, np.full((30, 40, 3), index % 251, np.uint8), {"": some_result()})
         most = max(most, len(sheet))
     assert most <= 4 * 8 + 1
     chosen = [sheet._kept[round(i)][0] for i in np.linspace(0, len(sheet._kept) - 1, 4)]
@@ -111,7 +112,7 @@ def test_contact_sheet_is_an_even_choice_in_bounded_memory() -> None:
 def test_contact_sheet_has_a_cell_per_frame_and_starts_with_the_first() -> None:
     sheet = ContactSheet(cells=12, columns=4, cell_width=80)
     for index in range(5):
-        sheet.add(index, np.full((60, 80, 3), 40 * index + 20, np.uint8), some_result(2, 2))
+        sheet.add(index, np.full((60, 80, 3), 40 * index + 20, np.uint8), {"": some_result(2, 2)})
     picture = sheet.render()
     gap = 4
     assert picture.shape == (gap + 2 * (60 + gap), gap + 4 * (80 + gap), 3)
@@ -123,7 +124,7 @@ def test_contact_sheet_keeps_the_shape_of_tall_and_small_frames() -> None:
     sheet = ContactSheet(cells=2, columns=2, cell_width=90)
     frame = some_picture(30, 60)
     before = frame.copy()
-    sheet.add(3, frame, some_result(4, 5))
+    sheet.add(3, frame, {"": some_result(4, 5)})
     assert sheet.render().shape[0] == 4 + 180 + 4
     assert np.array_equal(frame, before)
 
@@ -233,3 +234,15 @@ def test_wrap_breaks_between_words_and_loses_none() -> None:
     assert " ".join(lines) == words
     assert all(text_size(line, 12)[0] <= 150 for line in lines)
     assert text_size(wrap("x" * 200, 12, 150)[0], 12)[0] <= 150
+
+
+def test_labels_of_several_do_not_cover_each_other() -> None:
+    frame: Frame = np.zeros((400, 600, 3), np.uint8)
+    labels: list[Box] = []
+    for x in (200, 210, 220, 230):
+        result = replace(some_result(), box=Box(x, 180, 40, 40), polygon=Box(x, 180, 40, 40).polygon)
+        frame = annotate(frame, result, "a long name", labels)
+    assert len(labels) == 4
+    for one in labels:
+        assert sum(one.intersection(other) for other in labels) == pytest.approx(one.area)
+        assert one.y >= 0 and one.y + one.h <= 400

@@ -8,7 +8,7 @@ change of scale alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,12 @@ PRIOR_PARTS = 2.0  # the identity weighs as much as so many parts: settles colli
 
 
 def fit_linear(expected: Points, actual: Points, model: str) -> Matrix:
-    """The linear map, ``actual ≈ map · expected + shift``, robust; the identity where parts are too few."""
+    """The linear map, ``actual ≈ map · expected + shift``, robust; the identity where parts are too few or nowhere."""
     if model == "fixed" or len(expected) < MIN_PARTS[model]:
         return np.eye(2)
     expected, actual = np.asarray(expected, dtype=float), np.asarray(actual, dtype=float)
+    if not (np.isfinite(expected).all() and np.isfinite(actual).all()):
+        return np.eye(2)
     weights: NDArray[np.float64] = np.ones(len(expected))
     linear = np.eye(2)
     for _ in range(ROBUST_ROUNDS):
@@ -77,16 +79,20 @@ def _huber_weights(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Shape:
-    """How the object's outline differs from the first box: a scale for the crop, and a linear map on top of it."""
+    """How the object's outline differs from the first box: a scale for the crop, and a linear map on top of it.
+
+    ``stretch`` is how a person's correction changed the first box's sides beside its scale: the crops keep their sides.
+    """
 
     first_width: float
     first_height: float
     scale: float = 1.0
     linear: tuple[tuple[float, float], tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0))
+    stretch: tuple[float, float] = (1.0, 1.0)  # of width and height
 
     def polygon(self, centre: Point) -> Polygon:
         """Corners in the image, clockwise from the top left of the first box."""
-        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * (self.first_width, self.first_height)
+        corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * self._outline
         moved = self.scale * corners @ np.array(self.linear).T + np.array(centre)
         first, second, third, fourth = ((float(x), float(y)) for x, y in moved)
         return (first, second, third, fourth)
@@ -97,7 +103,19 @@ class Shape:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height of the unrotated outline, in image pixels."""
-        return (self.first_width * self.scale, self.first_height * self.scale)
+        width, height = self._outline
+        return (width * self.scale, height * self.scale)
+
+    @property
+    def _outline(self) -> tuple[float, float]:
+        return (self.first_width * self.stretch[0], self.first_height * self.stretch[1])
+
+    def corrected(self, width: float, height: float, config: TrackerConfig) -> Shape:
+        """An upright outline of this size, as a person says that it is."""
+        ratio = math.sqrt((width * height) / (self.first_width * self.first_height))
+        scale = _between(ratio, 1 / config.max_box_change, config.max_box_change)
+        stretch = (width / (self.first_width * scale), height / (self.first_height * scale))
+        return Shape(self.first_width, self.first_height, scale, stretch=stretch)
 
     def moved_by(self, fitted: Matrix, config: TrackerConfig) -> Shape:
         """The shape after one frame's fit: damped, and bounded per frame and in all.
@@ -107,15 +125,17 @@ class Shape:
         """
         determinant = _determinant(fitted)
         growth = math.sqrt(max(determinant, 1e-6))
-        if determinant <= 1e-6 or _stretch(fitted / growth) > MAX_STRETCH:
-            return self  # a reflection, a collapse or a wild shear: no outline does that
+        if not determinant > 1e-6 or not _stretch(fitted / growth) <= MAX_STRETCH:
+            return self  # a reflection, a collapse, a wild shear or no number at all: no outline does that
         step = _between(1 + config.box_damping * (growth - 1), 1 - config.max_box_step, 1 + config.max_box_step)
         scale = _between(self.scale * step, 1 / config.max_box_change, config.max_box_change)
         present = np.array(self.linear)
         turn = config.box_damping * (fitted / growth - present)
         linear = present + turn * min(1.0, config.max_box_step / max(_stretch(turn), 1e-9))
+        if _determinant(linear) < MIN_DETERMINANT:
+            return self  # halfway to the opposite side everything is one point, from which no part could be placed
         (a, b), (c, d) = linear.tolist()
-        return Shape(self.first_width, self.first_height, scale, ((a, b), (c, d)))
+        return replace(self, scale=scale, linear=((a, b), (c, d)))
 
 
 def _determinant(matrix: Matrix) -> float:
@@ -133,4 +153,5 @@ def _between(value: float, low: float, high: float) -> float:
     return max(low, min(high, value))
 
 
+MIN_DETERMINANT = 0.05  # of rotation and shear alone, 1 where nothing is squeezed
 MAX_STRETCH = 2.0  # of rotation and shear alone: beyond it a fit is not believed

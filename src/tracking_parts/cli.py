@@ -5,7 +5,6 @@ Whatever needs torch or OpenCV is imported inside the commands: ``stp --help`` m
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +17,18 @@ from tracking_parts.cli_bench import bench_app
 from tracking_parts.cli_bench_paper import gate_command, paper_command
 from tracking_parts.cli_help import DescribedCommand
 from tracking_parts.cli_options import (
-    BoxOption,
+    BoxesOption,
+    CheckpointOption,
     DeviceOption,
     EndOption,
     EngineOption,
     FormatOption,
-    LabelOption,
+    LabelsOption,
     OutOption,
     ProfileOption,
     RerunOption,
     RerunSaveOption,
+    ResumeOption,
     SeedOption,
     SetOption,
     SheetOption,
@@ -43,7 +44,6 @@ from tracking_parts.cli_profile import profile_command
 from tracking_parts.cli_studio import studio_command
 from tracking_parts.cli_vot import vot_app
 from tracking_parts.errors import ConfigError, TrackingPartsError
-from tracking_parts.threads import wait_briefly
 
 EXIT_BAD_INPUT = 2
 
@@ -67,9 +67,10 @@ app.add_typer(vot_app, name="vot")
 
 
 def main() -> None:
-    """Entry point of the installed command."""
-    wait_briefly()
-    sys.exit(run())
+    """As the installed command."""
+    from tracking_parts.__main__ import main as start
+
+    start()
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -116,7 +117,7 @@ def _root(
 @app.command(cls=DescribedCommand)
 def track(
     source: SourceArgument,
-    box: BoxOption = None,
+    boxes: BoxesOption = None,
     out: OutOption = Path("out"),
     profile: ProfileOption = "default",
     settings: SetOption = None,
@@ -127,7 +128,9 @@ def track(
     rerun: RerunOption = False,
     rerun_save: RerunSaveOption = False,
     save_state: StateOption = False,
-    label: LabelOption = "object",
+    resume: ResumeOption = False,
+    checkpoint: CheckpointOption = 30.0,
+    labels: LabelsOption = None,
     start: StartOption = 0,
     end: EndOption = None,
     device: DeviceOption = "cpu",
@@ -135,21 +138,26 @@ def track(
     threads: ThreadsOption = None,
     engine: EngineOption = TrunkEngine.AUTO,
 ) -> int:
-    """Follow an object through a video, a folder of images or what a camera sees.
+    """Follow an object, or several, through a video, a folder of images or what a camera sees.
 
     Example: [bold]stp track holiday.mp4 --box 120,80,60,40 --out out/holiday --format cvat[/bold]
 
-    Ctrl-C stops early; the files are valid up to the last frame.
+    Ctrl-C stops early; the files are valid up to the last frame, and the same command with --resume goes on.
     """
-    from tracking_parts.cli_run import TrackRequest, parse_box, run_request
+    from tracking_parts.cli_run import TrackRequest, name_targets, parse_box, run_request
     from tracking_parts.output_files import OutputChoice
 
     if end is not None and end <= start:
         raise ConfigError(f"--end {end} leaves no frame after --start {start}")
+    names = name_targets(labels or [], max(1, len(boxes or [])))
+    if save_state and len(names) > 1:
+        raise ConfigError("--save-state saves one tracker: it cannot be used with several boxes")
+    if resume and len(names) > 1:
+        raise ConfigError("--resume goes on with one tracker: it cannot be used with several boxes")
     request = TrackRequest(
         source=source,
-        box=None if box is None else parse_box(box),
-        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, label, rerun_save, rerun),
+        boxes=tuple(parse_box(box) for box in boxes or ()),
+        outputs=OutputChoice(out, tuple(formats or ()), video, trace, contact_sheet, names, rerun_save, rerun),
         profile=profile,
         settings=tuple(settings or ()),
         device=device,
@@ -159,6 +167,8 @@ def track(
         start=start,
         end=end,
         save_state=save_state,
+        resume=resume,
+        checkpoint=checkpoint,
     )
     return run_request(request)
 
@@ -190,9 +200,9 @@ def demo(
         clip = fetch_clip(DEMO_CLIP, progress=progress)
     request = TrackRequest(
         source=str(clip),
-        box=Box(*DEMO_BOX),
+        boxes=(Box(*DEMO_BOX),),
         outputs=OutputChoice(
-            out, trace=trace, contact_sheet=True, label="rabbit", rerun_file=rerun_save, rerun_viewer=rerun
+            out, trace=trace, contact_sheet=True, labels=("rabbit",), rerun_file=rerun_save, rerun_viewer=rerun
         ),
         profile=profile,
         settings=tuple(settings or ()),

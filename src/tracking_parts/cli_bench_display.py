@@ -22,6 +22,7 @@ from tracking_parts.evaluation.progress import RunProgress, TrackerProgress
 from tracking_parts.evaluation.report.content import Cell, as_cell
 from tracking_parts.evaluation.report.content import Table as ReportTable
 from tracking_parts.evaluation.runner import Outcome, Plan
+from tracking_parts.stopping import Stopped
 
 if TYPE_CHECKING:
     from tracking_parts.evaluation.paper_plan import Estimate
@@ -45,9 +46,11 @@ class BenchDisplay:
             self._live.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._live is not None:
             self._live.stop()
+        if isinstance(error, Stopped):
+            error.hint = "finished sequences are kept, and the same command goes on from there"
 
     def plan(self, plan: Plan) -> None:
         """Called by the runner when it knows what is to be done; a second run of the same command starts afresh."""

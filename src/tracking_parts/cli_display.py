@@ -168,7 +168,8 @@ def print_report(report: RunReport, paths: Sequence[tuple[str, Path]]) -> None:
     rows["frames"] = f"{report.frames} (numbers {first} to {last})"
     alone = f"tracker alone {report.tracker_fps:.1f} fps after a start of {report.start_seconds:.1f} s"
     rows["speed"] = f"{report.fps:.1f} fps; {alone}"
-    shares = (f"{state} {count / report.frames:.0%}" for state, count in report.states.items())
+    answers = sum(report.states.values())
+    shares = (f"{state} {count / answers:.0%}" for state, count in report.states.items())
     rows["states"] = ", ".join(shares)
     _print_rows({**rows, **{what: str(path) for what, path in paths}})
 
@@ -199,8 +200,11 @@ def print_light_trunk(path: Path) -> None:
     from tracking_parts.light_weights import light_metadata
 
     metadata = light_metadata(path)
-    ranks = ", ".join(f"{layer} {rank}" for layer, rank in json.loads(metadata["ranks"]).items())
-    rows = {"light trunk": str(path), "method": f"{metadata['method']}, {metadata['pictures']}", "ranks": ranks}
+    sizes = ", ".join(
+        f"{layer} {channels or 'all'}" + (f" by {rank}" if rank else "")
+        for layer, (channels, rank) in json.loads(metadata["sizes"]).items()
+    )
+    rows = {"light trunk": str(path), "method": f"{metadata['method']}, {metadata['pictures']}", "outputs": sizes}
     _print_rows({**rows, "made from": metadata["made_from"], "tensors sha256": metadata["tensors_sha256"]})
 
 

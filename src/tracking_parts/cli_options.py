@@ -28,6 +28,15 @@ BoxOption = Annotated[
         "May be left out where a sequence folder has its ground truth.",
     ),
 ]
+BoxesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--box",
+        metavar="X,Y,W,H",
+        help="The object in the first frame: left, top, width and height in pixels; may be repeated, to follow "
+        "several. May be left out where a sequence folder has its ground truth.",
+    ),
+]
 OutOption = Annotated[Path, typer.Option(help="Folder for the files; made if need be.")]
 ProfileOption = Annotated[
     str, typer.Option(metavar="NAME", help="Settings to start from: default, paper or fast. See: stp profiles")
@@ -38,7 +47,9 @@ SetOption = Annotated[
 ]
 FormatOption = Annotated[
     list[str] | None,
-    typer.Option("--format", metavar="NAME", help="Also write boxes as otb, vot, mot, cvat or csv; may be repeated."),
+    typer.Option(
+        "--format", metavar="NAME", help="Also write boxes as otb, vot, mot, cvat, coco or csv; may be repeated."
+    ),
 ]
 VideoOption = Annotated[bool, typer.Option("--video/--no-video", help="Write the annotated video.")]
 SheetOption = Annotated[bool, typer.Option("--contact-sheet", help="Write one picture of evenly spaced frames.")]
@@ -52,7 +63,18 @@ RerunSaveOption = Annotated[
     bool, typer.Option("--rerun-save", help="Save the same as recording.rrd, also where there is no display.")
 ]
 StateOption = Annotated[bool, typer.Option("--save-state", help="At the end save the tracker, for Tracker.load().")]
-LabelOption = Annotated[str, typer.Option(help="The object's name in the video and the files.")]
+ResumeOption = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on from where an earlier run into the same folder was stopped, if it was."),
+]
+CheckpointOption = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="Save what --resume goes on from so often; 0 is never."),
+]
+LabelsOption = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="The object's name in the video and the files; may be repeated, one for each box."),
+]
 StartOption = Annotated[int, typer.Option(min=0, metavar="N", help="Number of the first frame, counted from 0.")]
 EndOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of the frame to stop before.")]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]

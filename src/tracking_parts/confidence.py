@@ -69,12 +69,24 @@ class StateMonitor:
 
     state: State = State.TRACKING
     missing_for: int = 0  # frames in a row in which the target counted as missing
+    usual: float = 0.0  # running mean of the confidence while tracking; 0 before the first vote
 
     def after(self, confidence: float, config: TrackerConfig) -> StateMonitor:
-        """The state after one more frame. Lost needs several frames in a row; one good frame ends it."""
-        missing_for = self.missing_for + 1 if confidence < config.lost_below else 0
-        if confidence >= config.uncertain_below:
-            return StateMonitor(State.TRACKING, 0)
+        """The state after one more frame. Lost needs several frames in a row; one good frame ends it.
+
+        How sure a society is while all is well differs from object to object: what is far below its own level is
+        missing too, although another one would be content with it. Once the object was missing for some frames, more
+        is asked of what claims to be it.
+        """
+        doubtful = self.missing_for >= config.doubt_after
+        unusual = (config.found_above if doubtful else config.unusual_below) * self.usual
+        missing_for = self.missing_for + 1 if confidence < max(config.lost_below, unusual) else 0
+        if confidence >= max(config.uncertain_below, unusual):
+            usual = self.usual + USUAL_RATE * (confidence - self.usual) if self.usual else confidence
+            return StateMonitor(State.TRACKING, 0, usual)
         if missing_for >= config.lost_after or (self.state is State.LOST and missing_for):
-            return StateMonitor(State.LOST, missing_for)
-        return StateMonitor(State.UNCERTAIN, missing_for)
+            return StateMonitor(State.LOST, missing_for, self.usual)
+        return StateMonitor(State.UNCERTAIN, missing_for, self.usual)
+
+
+USUAL_RATE = 0.05  # remembers some twenty frames

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracking_parts.errors import ConfigError
+from tracking_parts.errors import ConfigError, quoted, quoted_names
 from tracking_parts.vgg import LAYER_NAMES, vgg_layer
-from tracking_parts.wording import in_short
 
 UPDATE_STRATEGIES = ("hcf", "none", "full", "random", "parallel")
 BOX_MODELS = ("affine", "similarity", "scale", "fixed")
@@ -161,9 +160,14 @@ class TrackerConfig:
     )
     uncertain_below: float = _setting(0.15, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.12, "confidence below which the target counts as missing", low=0, high=1)
+    unusual_below: float = _setting(
+        0.3, "the same, and uncertain, as a share of its usual confidence while tracking", low=0, high=1
+    )
+    doubt_after: int = _setting(3, "frames in a row below it until more is asked of what claims to be it", low=1)
+    found_above: float = _setting(0.4, "namely this share of the usual confidence", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
-    lost_after: int = _setting(15, "frames in a row below it until the state is lost", low=1)
+    lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 
     def __post_init__(self) -> None:
@@ -175,10 +179,10 @@ class TrackerConfig:
         _check_numbers("supports", self.supports, float, low=0.1)
         _check_numbers("confidence_weights", self.confidence_weights, float, low=-LARGEST)
         if len(self.confidence_weights) != 5:
-            raise ConfigError(f"confidence_weights = {self.confidence_weights} must be five numbers")
+            raise ConfigError(f"confidence_weights = {quoted(self.confidence_weights)} must be five numbers")
         for name in ("tap", "convnet_tap"):
             if getattr(self, name) not in LAYER_NAMES:
-                raise ConfigError(f"{name} = {getattr(self, name)!r}: choose one of {', '.join(LAYER_NAMES)}")
+                raise ConfigError(f"{name} = {quoted(getattr(self, name))}: choose one of {', '.join(LAYER_NAMES)}")
         if self.p_minus > self.p_plus:
             raise ConfigError(f"p_minus = {self.p_minus} exceeds p_plus = {self.p_plus}")
         patches = (1 + self.crop_size / self.search_factor / vgg_layer(self.tap).stride / self.grid_stride) ** 2
@@ -193,14 +197,14 @@ class TrackerConfig:
     def profile(cls, name: str) -> TrackerConfig:
         """The settings of ``paper``, ``default`` or ``fast``."""
         if name not in PROFILES:
-            raise ConfigError(f"unknown profile {name!r}: there are {', '.join(PROFILES)}")
+            raise ConfigError(f"unknown profile {quoted(name)}: there are {', '.join(PROFILES)}")
         return cls(**PROFILES[name])
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrackerConfig:
         """The default settings with some replaced; the inverse of :meth:`to_dict`."""
         if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-            raise ConfigError(f"settings are values by their names, not {in_short(values)}")
+            raise ConfigError(f"settings are values by their names, not {quoted(values)}")
         return cls.profile("default").override(**values)
 
     @property
@@ -218,7 +222,7 @@ class TrackerConfig:
         known = {setting.name for setting in dataclasses.fields(self)}
         unknown = sorted(set(values) - known)
         if unknown:
-            raise ConfigError(f"unknown setting {', '.join(unknown)}: see `stp profiles` for all settings")
+            raise ConfigError(f"unknown setting {quoted_names(unknown)}: see `stp profiles` for all settings")
         as_tuples: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
         }
@@ -234,7 +238,7 @@ class TrackerConfig:
         for assignment in assignments:
             name, equals, text = assignment.partition("=")
             if not equals:
-                raise ConfigError(f"a setting is written name=value, not {assignment!r}")
+                raise ConfigError(f"a setting is written name=value, not {quoted(assignment)}")
             values[name.strip()] = _value_from_text(name.strip(), text.strip())
         return self.override(**values)
 
@@ -248,15 +252,15 @@ def _check(setting: dataclasses.Field[Any], value: Any) -> None:
     meta = setting.metadata
     if meta["choices"]:
         if not isinstance(value, str) or value not in meta["choices"]:
-            raise ConfigError(f"{setting.name} = {value!r}: choose one of {', '.join(meta['choices'])}")
+            raise ConfigError(f"{setting.name} = {quoted(value)}: choose one of {', '.join(meta['choices'])}")
         return
     kind = bool if isinstance(default, bool) else type(default)
     accepted = (int, float) if kind is float else kind
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise ConfigError(f"{setting.name} = {in_short(value)} must be of type {kind.__name__}")
+        raise ConfigError(f"{setting.name} = {quoted(value)} must be of type {kind.__name__}")
     if kind in (int, float) and not (meta["low"] <= value <= meta["high"] and abs(value) <= LARGEST):
         raise ConfigError(
-            f"{setting.name} = {in_short(value)} must lie between {meta['low']:g} and {min(meta['high'], LARGEST):g}"
+            f"{setting.name} = {quoted(value)} must lie between {meta['low']:g} and {min(meta['high'], LARGEST):g}"
         )
 
 
@@ -264,9 +268,7 @@ def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float) -
     accepted = (int,) if kind is int else (int, float)
     for value in values:
         if isinstance(value, bool) or not isinstance(value, accepted) or not low <= value <= LARGEST:
-            raise ConfigError(
-                f"{name} = {in_short(values)} must hold numbers of type {kind.__name__}, at least {low:g}"
-            )
+            raise ConfigError(f"{name} = {quoted(values)} must hold numbers of type {kind.__name__}, at least {low:g}")
     if len(values) > MOST_VALUES:
         raise ConfigError(f"{name} has {len(values)} values, more than {MOST_VALUES}")
     if not values:
@@ -276,7 +278,7 @@ def _check_numbers(name: str, values: tuple[Any, ...], kind: type, low: float) -
 def _value_from_text(name: str, text: str) -> Any:
     fields = {setting.name: setting for setting in dataclasses.fields(TrackerConfig)}
     if name not in fields:
-        raise ConfigError(f"unknown setting {name}: see `stp profiles` for all settings")
+        raise ConfigError(f"unknown setting {quoted_names([name])}: see `stp profiles` for all settings")
     default = fields[name].default
     if isinstance(default, str):
         return text
@@ -285,7 +287,7 @@ def _value_from_text(name: str, text: str) -> Any:
     try:
         value = json.loads(text.lower())
     except (ValueError, RecursionError) as error:  # of numbers with thousands of digits, of brackets in brackets
-        raise ConfigError(f"{name} = {in_short(text)} cannot be read as a {type(default).__name__}") from error
+        raise ConfigError(f"{name} = {quoted(text)} cannot be read as a {type(default).__name__}") from error
     return tuple(value) if isinstance(default, tuple) else value
 
 
@@ -321,6 +323,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "box_damping": 1.0,
         "freeze_when_unsure": False,
         "lost_below": 0.0,
+        "unusual_below": 0.0,
+        "found_above": 0.0,
     },
     # Nothing is learned after the start, a smaller crop and fewer channels: for weak machines and many streams.
     "fast": {

@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+LONGEST_QUOTE = 60
+LONGEST_REASON = 300
+MOST_NAMES = 10
+
+
+def quoted(value: Any) -> str:
+    """A value as an error's message may show it: as Python writes it, on one line, and short whatever it is.
+
+    >>> quoted("a" * 999)[-3:]
+    'aa…'
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # somebody else's repr, or an integer of too many digits
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
+
+
+def quoted_names(names: Iterable[str]) -> str:
+    """Names that somebody made up, for a message: as they are if they are names at all, and not too many."""
+    shown = [name if name.isprintable() and len(name) <= LONGEST_QUOTE else quoted(name) for name in names]
+    return ", ".join(shown[:MOST_NAMES]) + (f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else "")
+
+
+def one_line(error: BaseException) -> str:
+    """What another library said, as part of one line of ours."""
+    text = " ".join("".join(letter if letter.isprintable() else " " for letter in str(error)).split())
+    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
+
 
 class TrackingPartsError(Exception):
     """Base of all errors raised on purpose; its message is one line that names the problem and the value."""
@@ -37,6 +69,14 @@ class WeightsError(TrackingPartsError, RuntimeError):
 
 class SourceError(TrackingPartsError, RuntimeError):
     """A video, folder or camera that cannot be opened or that broke while being read."""
+
+
+class LearningError(TrackingPartsError, RuntimeError):
+    """Nothing could be learned: there is no finite solution. Only ``init`` raises it; later, tracking goes on."""
+
+
+class LearningWarning(UserWarning):
+    """Learning failed while tracking; the tracker goes on with what it had learned before."""
 
 
 class StateFileError(TrackingPartsError, ValueError):

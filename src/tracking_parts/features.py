@@ -7,6 +7,7 @@ the first seven (``conv1_1`` … ``conv3_3``, 256 channels, stride 4).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tracking_parts.errors import WeightsError
+from tracking_parts.errors import LearningError, WeightsError
 from tracking_parts.frames import Frame
-from tracking_parts.trunk_engines import Maps, TrunkEngine, choose_engine, layers_up_to
-from tracking_parts.vgg import VGGLayer, ranks_of
+from tracking_parts.threads import trunk_threads
+from tracking_parts.trunk_engines import Maps, TrunkEngine, choose_engine
+from tracking_parts.vgg import VGGLayer, layers_of, layers_up_to
 
 IMAGENET_MEAN_RGB = (0.485, 0.456, 0.406)
 IMAGENET_STD_RGB = (0.229, 0.224, 0.225)
@@ -27,30 +29,24 @@ PIXELS_AT_ONCE = 16 * 128 * 128  # of one batch; torch's largest maps then take 
 class VGGTrunk(nn.Module):
     """The first layers of VGG-16, as deep as its deepest tap; :meth:`forward` gives the maps after each tap's ReLU.
 
-    Layers with a rank are factorised (:mod:`tracking_parts.light_trunk`).
+    Layers may be those of a light trunk (:mod:`tracking_parts.light_trunk`).
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, taps: Sequence[str], ranks: Mapping[str, int] | None = None) -> None:
+    def __init__(self, taps: Sequence[str], layers: Sequence[VGGLayer] | None = None) -> None:
         super().__init__()
         self.taps = tuple(taps)
-        self.layers = layers_up_to(self.taps)
-        ranks = ranks or {}
-        self.convolutions = nn.ModuleDict(
-            {layer.name: _convolution(layer, ranks.get(layer.name)) for layer in self.layers}
-        )
+        self.layers = layers_up_to(self.taps) if layers is None else tuple(layers)
+        self.convolutions = nn.ModuleDict({layer.name: _convolution(layer) for layer in self.layers})
         self.register_buffer("mean", torch.tensor(IMAGENET_MEAN_RGB).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(IMAGENET_STD_RGB).view(1, 3, 1, 1), persistent=False)
 
     def load(self, weights: Mapping[str, Tensor]) -> VGGTrunk:
         """Take the weights named ``conv1_1.weight``, ``conv1_1.bias``, …, and ``conv1_2.mix`` where factorised."""
-        for layer in self.layers:
-            if f"{layer.name}.mix" in weights and isinstance(self.convolutions[layer.name], nn.Conv2d):
-                raise WeightsError(
-                    "these weights are those of a light trunk; a net that is trained needs the whole ones"
-                )
+        if layers_of(weights, self.taps) != self.layers:
+            raise WeightsError("these weights are those of a light trunk; a net that is trained needs the whole ones")
         names = [f"{layer}.{name}" for layer, part in self.convolutions.items() for name in part.state_dict()]
         self.convolutions.load_state_dict({name: weights[name] for name in names})
         return self
@@ -82,10 +78,10 @@ class FactorisedConvolution(nn.Module):
         return nn.functional.conv2d(narrow, self.mix[:, :, None, None], self.bias)
 
 
-def _convolution(layer: VGGLayer, rank: int | None) -> nn.Module:
-    if rank is None:
+def _convolution(layer: VGGLayer) -> nn.Module:
+    if layer.rank is None:
         return nn.Conv2d(layer.in_channels, layer.out_channels, 3, padding=1)
-    return FactorisedConvolution(layer.in_channels, rank, layer.out_channels)
+    return FactorisedConvolution(layer.in_channels, layer.rank, layer.out_channels)
 
 
 def standardise(rgb: Tensor) -> Tensor:
@@ -106,16 +102,30 @@ class TorchTrunk:
     name = "torch"
 
     def __init__(self, weights: Mapping[str, Tensor], taps: Sequence[str], device: torch.device) -> None:
-        trunk = VGGTrunk(taps, ranks_of(weights)).load(weights).to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        trunk = VGGTrunk(taps, layers_of(weights, taps)).load(weights).to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._trunk: VGGTrunk = trunk.eval().requires_grad_(False)
 
     @torch.inference_mode()
-    def __call__(self, rgb: Tensor) -> dict[str, Tensor]:
-        maps: dict[str, Tensor] = self._trunk(rgb)
+    def __call__(self, rgb: Tensor) -> Maps:
+        before, wanted = torch.get_num_threads(), trunk_threads()
+        if wanted == before:
+            return self._maps(rgb)
+        torch.set_num_threads(wanted)
+        try:
+            return self._maps(rgb)
+        finally:
+            torch.set_num_threads(before)
+
+    def _maps(self, rgb: Tensor) -> Maps:
+        maps: Maps = self._trunk(rgb)
         return maps
 
     def expect_batches(self) -> None:
         """Torch takes batches as they come."""
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        """Torch shares the work of a batch out by itself."""
+        return nullcontext(False)
 
 
 class FeatureExtractor:
@@ -126,7 +136,7 @@ class FeatureExtractor:
     ) -> None:
         self.device = device
         self.taps = tuple(taps)
-        self.ranks = ranks_of(weights)  # of the factorised layers
+        self.layers = layers_of(weights, taps)
         self.engine: TrunkEngine = choose_engine(engine, TorchTrunk(weights, taps, device), weights, taps, device)
 
     def expect_batches(self) -> None:
@@ -169,6 +179,8 @@ def _principal_axes(centred: Tensor, count: int) -> Tensor:
     In double precision: pictures with little in them have a covariance of low rank, on which single may not converge.
     """
     rows = centred.double()
+    if not bool(torch.isfinite(rows).all()):
+        raise LearningError("the network's features of the first frame are not finite")
     if count < len(rows) < rows.shape[1]:  # the products of rows are fewer, and have the same axes
         values, of_rows = torch.linalg.eigh(rows @ rows.T)  # columns, by ascending eigenvalue
         if float(values[-count]) > LOW_RANK * float(values[-1]):

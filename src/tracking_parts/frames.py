@@ -12,9 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.errors import InvalidBoxError, InvalidFrameError
+from tracking_parts.errors import InvalidBoxError, InvalidFrameError, one_line, quoted
 from tracking_parts.geometry import Box, CropWindow
-from tracking_parts.wording import in_short
 
 Frame = NDArray[np.uint8]
 
@@ -46,13 +45,13 @@ def _as_array(frame: Any) -> NDArray[Any]:
     if frame is None:
         raise InvalidFrameError("the frame is None: was the picture or the video read?")
     if isinstance(frame, (str, bytes, PathLike)):
-        raise InvalidFrameError(f"the frame is {in_short(frame)}, not a picture: read the file first")
+        raise InvalidFrameError(f"the frame is {quoted(frame)}, not a picture: read the file first")
     if hasattr(frame, "getbands"):  # PIL's; of several bands, its own order is RGB
         return np.asarray(frame) if len(frame.getbands()) == 1 and frame.mode != "P" else _of_pil(frame)
     try:
         return np.asarray(_detached(frame))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise InvalidFrameError(f"the frame is no array of pixels: {in_short(error)}") from error
+        raise InvalidFrameError(f"the frame is no array of pixels: {one_line(error)}") from error
 
 
 def _of_pil(picture: Any) -> NDArray[Any]:
@@ -117,11 +116,11 @@ def _four_numbers(box: Any) -> tuple[float, ...]:
             raise TypeError("truth values and complex numbers are no coordinates")
         numbers = values.astype(float)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {in_short(box)}") from error
+        raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {quoted(box)}") from error
     if numbers.size != 4 or max(numbers.shape) != 4:
         shape = "x".join(map(str, numbers.shape)) or "one value"
         hint = "; the box around a polygon is Box.around(corners)" if numbers.ndim == 2 else ""
-        raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {shape}: {in_short(box)}{hint}")
+        raise InvalidBoxError(f"a box is four numbers x, y, width, height, not {shape}: {quoted(box)}{hint}")
     return tuple(float(value) for value in numbers.reshape(-1))
 
 

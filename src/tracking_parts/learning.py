@@ -5,14 +5,19 @@ Nothing is learned while unsure: what is learned from a wrong place would lead t
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tracking_parts.confidence import Evidence
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.pathway import Look, View
+from tracking_parts.convnet_part.updating import train_soundly
+from tracking_parts.errors import LearningError
 from tracking_parts.filter_parts.patches import edge_density
 from tracking_parts.frames import Reach
 from tracking_parts.geometry import Box
+from tracking_parts.learning_faults import faults_in, tolerated, warn_of
 from tracking_parts.result import State
 from tracking_parts.roles import Role
 from tracking_parts.step import Reading
@@ -28,10 +33,16 @@ class Learner:
     # ------------------------------------------------------------------ the first frame
     def learn_first(self, target: Target, view: View, box_in_map: Box, look: Look) -> list[str]:
         """Learn the first parts, which vote at once (nobody else could), and begin to teach the ConvNetPart."""
-        count = self._learn_parts(target, view, box_in_map, Role.RELIABLE)
-        events = [f"learned {count} parts"]
-        self._keep_first(target, view, box_in_map, look)
+        events: list[str] = []
+        with tolerated(events, "learning parts"):
+            count = self._learn_parts(target, view, box_in_map, Role.RELIABLE)
+            events.append(f"learned {count} parts")
+        with tolerated(events, "keeping the first frame"):
+            self._keep_first(target, view, box_in_map, look)
         self._train_first(target, events)
+        if not target.convnet_votes and faults_in(events) and not len(target.parts):
+            raise LearningError(f"nothing could be learned from the first frame: {faults_in(events)}")
+        self._tell_faults(target, events)
         return events
 
     def _keep_first(self, target: Target, view: View, box_in_map: Box, look: Look) -> None:
@@ -46,9 +57,38 @@ class Learner:
         """The first training, once all first frames are there; from then on the ConvNetPart votes."""
         if target.convnet_votes or not target.memory.has_all_first or not self._config.convnet_learns:
             return
-        loss = target.convnet.train(target.memory.first, [], is_first=True)
-        target.convnet_votes = True
-        events.append(f"first training of the ConvNetPart on {len(target.memory.first)} frames, loss {loss:.4f}")
+        with tolerated(events, "the first training of the ConvNetPart"):
+            loss = train_soundly(target.convnet, target.memory.first, [], is_first=True)
+            target.convnet_votes = True
+            events.append(f"first training of the ConvNetPart on {len(target.memory.first)} frames, loss {loss:.4f}")
+
+    # ------------------------------------------------------------------ a frame that a person confirmed
+    def learn_confirmed(self, target: Target, reading: Reading) -> list[str]:
+        """Learn from a frame in which the place is certain, whatever the settings say of learning later.
+
+        New parts vote at once. Training is waited for.
+        """
+        target.parts.observe(reading.agreed)
+        box_in_map = Box.from_centre(reading.decision.centre, *target.object_in_map(reading.view.window))
+        events = ["corrected by hand"]
+        with tolerated(events, "learning parts"):
+            count = self._learn_parts(target, reading.view, box_in_map, Role.RELIABLE)
+            events.append(f"learned {count} parts")
+        if self._config.convnet_learns:
+            self._teach_confirmed(target, reading, events)
+        self._tell_faults(target, events)
+        return events
+
+    def _teach_confirmed(self, target: Target, reading: Reading, events: list[str]) -> None:
+        size = target.object_in_map(reading.view.window)
+        sample = target.convnet.sample(reading.view, reading.decision.centre, size, target.frame_index)
+        if not target.memory.has_all_first:
+            target.memory.add_first(sample)
+            self._train_first(target, events)
+            return
+        target.memory.recent.append(sample)
+        target.convnet, news = target.updates.train_whole(target.convnet, target.memory.first, target.memory.recent)
+        events.append(news)
 
     # ------------------------------------------------------------------ every frame
     def learn(self, target: Target, reading: Reading) -> tuple[bool, list[str]]:
@@ -59,13 +99,14 @@ class Learner:
         target.parts.observe(reading.agreed)
         highly_confident = self._judge(target, reading.evidence)
         target.frames_since_learning += 1
-        if reading.view.reach is Reach.NARROW:  # shows too little of the background
-            return highly_confident, events
-        self._keep_sample(target, reading, highly_confident, events)
-        if target.frames_since_learning >= self._config.u:
-            target.frames_since_learning = 0
-            self._update_parts(target, reading, events)
-            self._update_convnet(target, events)
+        if reading.view.reach is not Reach.NARROW:  # which shows too little of the background
+            with tolerated(events, "keeping the frame"):
+                self._keep_sample(target, reading, highly_confident, events)
+            if target.frames_since_learning >= self._config.u:
+                target.frames_since_learning = 0
+                self._update_parts(target, reading, events)
+                self._update_convnet(target, events)
+        self._tell_faults(target, events)
         return highly_confident, events
 
     def may_learn(self, target: Target, reading: Reading) -> bool:
@@ -84,7 +125,8 @@ class Learner:
 
     def _judge(self, target: Target, evidence: Evidence) -> bool:
         """Is this a highly confident frame? It then also tells how loud the pathways are when they are right."""
-        highly_confident = target.convnet_votes and target.rule.judge(evidence.pathway_distance)
+        both_vote = target.convnet_votes and not math.isnan(evidence.pathway_distance)
+        highly_confident = both_vote and target.rule.judge(evidence.pathway_distance)
         if highly_confident or (not target.convnet_votes and self.parts_agree(evidence)):
             target.loudness = target.loudness.after(evidence.filter_peak, evidence.convnet_peak)
         return highly_confident
@@ -108,7 +150,18 @@ class Learner:
 
     # ------------------------------------------------------------------ every U frames
     def _update_parts(self, target: Target, reading: Reading, events: list[str]) -> None:
-        """Test the roles, then learn new candidates on this frame."""
+        """Test the roles, then learn new candidates on this frame; all parts or none are changed."""
+        parts = target.parts
+        before = (parts.banks, parts.next_id, parts.references)
+        with tolerated(events, "learning parts"):
+            try:
+                events += self._renew_parts(target, reading)
+            except BaseException:
+                parts.restore(*before)
+                raise
+
+    def _renew_parts(self, target: Target, reading: Reading) -> list[str]:
+        events = []
         if self._config.roles == "all":
             promoted, removed = target.parts.test_roles()
             events.append(f"promoted {promoted} parts, removed {removed}")
@@ -117,6 +170,7 @@ class Learner:
             role = Role.CANDIDATE if self._config.roles == "all" else Role.RELIABLE
             count = self._learn_parts(target, reading.view, box_in_map, role)
             events.append(f"added {count} {'candidates' if role is Role.CANDIDATE else 'voting parts'}")
+        return events
 
     def _learn_parts(self, target: Target, view: View, box_in_map: Box, role: Role) -> int:
         edges = edge_density(view.crop, view.window.shape)
@@ -124,9 +178,20 @@ class Learner:
 
     def _update_convnet(self, target: Target, events: list[str]) -> None:
         """Train on the first N frames and the last N that the strategy chose, if enough of them are new."""
-        if not target.convnet_votes or self._config.update == "none":
+        if not target.convnet_votes:
+            self._train_first(target, events)  # it has failed before
+            return
+        if self._config.update == "none":
             return
         target.frames_to_teach += target.memory.choose()
         if target.frames_to_teach >= self._config.min_new_frames:
             target.frames_to_teach = 0
-            events.append(target.updates.train(target.convnet, target.memory.first, list(target.memory.recent)))
+            with tolerated(events, "training of the ConvNetPart"):
+                events.append(target.updates.train(target.convnet, target.memory.first, list(target.memory.recent)))
+
+    def _tell_faults(self, target: Target, events: list[str]) -> None:
+        """Once per object; the trace has them all."""
+        fault = faults_in(events)
+        if fault and not target.fault_told:
+            target.fault_told = True
+            warn_of(fault, target.frame_index)

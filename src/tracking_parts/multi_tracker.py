@@ -10,16 +10,15 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
-from tracking_parts.errors import InvalidFrameError, TargetNameError
+from tracking_parts.errors import InvalidFrameError, TargetNameError, quoted
 from tracking_parts.features import each_alone
 from tracking_parts.frames import Frame, Glance, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result
-from tracking_parts.threads import OneAtATime, in_forked_child
+from tracking_parts.threads import OneAtATime, in_forked_child, trunk_threads
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker import Tracker
 from tracking_parts.trunk_engines import Maps
-from tracking_parts.wording import in_short
 
 Name = str | int
 
@@ -46,7 +45,7 @@ class MultiTracker:
         self._trackers: dict[Name, Tracker] = {}
         self._frame_shape: tuple[int, ...] = ()
         self._next_number = 0
-        self._threads = torch.get_num_threads() if self._pattern.device.type == "cpu" else 1
+        self._threads = trunk_threads() if self._pattern.device.type == "cpu" else 1
         self._workers: ThreadPoolExecutor | None = None
         self._turn = OneAtATime()
 
@@ -75,6 +74,10 @@ class MultiTracker:
         self._trackers[chosen], self._frame_shape = tracker, image.shape
         return chosen
 
+    def correct(self, frame: ArrayLike, box: Box | ArrayLike, name: Name) -> Result:
+        """Put one object into ``box`` of the last frame, and learn that it is there; see :meth:`Tracker.correct`."""
+        return self._tracker(name).correct(frame, box)
+
     def remove(self, name: Name) -> None:
         """Forget one object."""
         with self._turn:
@@ -99,8 +102,15 @@ class MultiTracker:
         image = as_bgr(frame)
         with self._turn:
             glances = {name: tracker.aim(image) for name, tracker in self._trackers.items()}
+            with self._pattern.extract.engine.side_by_side() as can_be:
+                if can_be and min(self._threads, len(self)) > 1:
+                    return self._each(lambda name: self._look_and_follow(self._trackers[name], glances[name]))
             maps = self._look(glances)
             return self._each(lambda name: self._trackers[name].follow(glances[name], maps[name]))
+
+    def _look_and_follow(self, tracker: Tracker, glance: Glance) -> Result:
+        """All of one object's frame in one thread: nobody waits for another object's crop."""
+        return tracker.follow(glance, self._pattern.extract([glance.crop]))
 
     def _look(self, glances: Mapping[Name, Glance]) -> dict[Name, Maps]:
         """One batch per size of crop."""
@@ -153,5 +163,5 @@ class MultiTracker:
 def _checked(name: Name) -> Name:
     """A truth value is a number to Python, and would be taken for target 0 or 1."""
     if isinstance(name, bool) or not isinstance(name, (str, int)):
-        raise TargetNameError(f"a target's name is a text or a whole number, not {in_short(name)}")
+        raise TargetNameError(f"a target's name is a text or a whole number, not {quoted(name)}")
     return name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from tracking_parts.confidence import Evidence
 from tracking_parts.convnet_part import View
 from tracking_parts.filter_parts.society import PartVotes
 from tracking_parts.geometry import Point
+from tracking_parts.learning_faults import faults_in
 from tracking_parts.result import Result
 from tracking_parts.trace import FrameTrace, PartsTrace
 from tracking_parts.voting import Decision, Opinion, peak
@@ -40,6 +41,22 @@ def first_reading(view: View, centre_in_map: Point) -> Reading:
     return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence, 1.0)
 
 
+def told_reading(reading: Reading, centre_in_map: Point, radius: float) -> Reading:
+    """The same look, judged by where a person says that the object is."""
+    votes = reading.votes
+    if votes is None:
+        return reading
+    agreed = votes.agreement(centre_in_map, radius)
+    share = float(agreed[votes.voting].mean()) if votes.voting.any() else 0.0
+    return replace(
+        reading,
+        decision=replace(reading.decision, centre=centre_in_map),
+        agreed=agreed,
+        evidence=replace(reading.evidence, part_agreement=share),
+        certainty=1.0,
+    )
+
+
 @dataclass(frozen=True)
 class Step:
     """A reading, the answer that came of it, and what was learned afterwards."""
@@ -53,7 +70,8 @@ class Step:
 def build_trace(frame_index: int, step: Step) -> FrameTrace:
     """A read-only picture of one frame's work."""
     reading = step.reading
-    votes, filter_map, convnet_map = reading.votes, reading.filter_map, reading.convnet_map
+    votes, filter_map = reading.votes, reading.filter_map
+    convnet_map = None if reading.decision.convnet is None else reading.convnet_map  # what is not finite did not vote
     nothing = np.zeros(tuple(reading.view.features.shape[1:]), np.float32)
     return FrameTrace(
         frame_index=frame_index,
@@ -81,4 +99,5 @@ def build_trace(frame_index: int, step: Step) -> FrameTrace:
             agreed=reading.agreed,
         ),
         events=step.events,
+        fault=faults_in(step.events),
     )

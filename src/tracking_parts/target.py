@@ -12,12 +12,12 @@ from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, WithinRadius
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import CentrePathway, View
-from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.convnet_part.background import BackgroundUpdates
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.society import FilterParts
-from tracking_parts.geometry import CropWindow, Point
+from tracking_parts.geometry import Box, CropWindow, Point
 from tracking_parts.looking import Gaze
-from tracking_parts.result import State
 from tracking_parts.step import Reading
 from tracking_parts.voting import Loudness, VoteMap, uncertainty_mask
 
@@ -42,19 +42,23 @@ class Target:
     frames_since_learning: int = 0
     frames_to_teach: int = 0  # chosen since the ConvNetPart was last trained
     gaze: Gaze = field(default_factory=Gaze)
+    fault_told: bool = False  # the first fault of learning has been warned of
 
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:
         """Width and height of the object, in cells of a window's map."""
         return window.size_in_map(self.shape.size)
 
     def mask(self, view: View, config: TrackerConfig) -> VoteMap:
-        """M_c around the last centre; while lost, everywhere is equally likely."""
+        """M_c around the last centre."""
         shape = (view.features.shape[1], view.features.shape[2])
-        if self.monitor.state is State.LOST:
-            return np.ones(shape, dtype=np.float32)
         centre = view.window.map_from_image(self.centre)
         cells = config.mask_width * math.sqrt(math.prod(self.object_in_map(view.window)))
         return uncertainty_mask(shape, centre, cells, config.mask_power, config.mask_floor)
+
+    def place(self, box: Box, config: TrackerConfig) -> None:
+        """Where a person says that it is; whatever was doubted before is settled."""
+        self.centre, self.shape = box.centre, self.shape.corrected(box.w, box.h, config)
+        self.monitor, self.gaze = StateMonitor(usual=self.monitor.usual), Gaze()
 
     def is_steady(self, reading: Reading, config: TrackerConfig, tolerance: float = 1.0) -> bool:
         """Whether a reading is sure of itself, its parts too, and finds the object hardly moved."""

@@ -3,33 +3,82 @@
 The frozen trunk takes a few milliseconds per layer and ends each with a meeting of its threads. Threads that go to
 sleep there lose a third of the time to being woken; threads that spin until the other comes take the processor from
 whoever else uses the machine, often from the very thread they wait for. So they spin for some microseconds, then sleep.
+
+Only the trunk is worth several threads: sums over small maps are done by one, in the same order whatever the number of
+threads, so that it does not change a single bit of the answer (with ncnn; torch's own convolutions may differ).
+
+A thread that has to share its processor keeps all others waiting: two are then slower than one. So only processors that
+others leave free are used. How many these are shows while torch is being imported, which takes two seconds anyway.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
 
 from tracking_parts.errors import BusyError
 
 MOST_THREADS = 4  # a crop of some hundred pixels feeds no more; the rest of the machine belongs to others
 SPINS = 5000  # some ten microseconds
+SHORTEST_WATCH = 0.5  # seconds: the system counts in hundredths
+SYSTEM_TIMES = Path("/proc/stat")  # of Linux
 IMPORTED_BY = os.getpid()
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Since when the machine is watched, and how much processor time was spent by then: all in seconds."""
+
+    clock: float
+    by_all: float  # but for what others do with low priority: that gives way
+    by_this: float
+
+    @classmethod
+    def begin(cls) -> Watch | None:
+        """None where the system does not tell."""
+        try:
+            user, _, system, _, _, *interrupts = map(int, SYSTEM_TIMES.read_text(encoding="ascii").split()[1:9])
+            by_all = (user + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError):
+            return None
+        return cls(time.monotonic(), by_all, sum(os.times()[:4]))
+
+    def processors_taken(self) -> float:
+        """By others, on average since then; 0 if that was too short ago to say."""
+        now = Watch.begin()
+        seconds = 0.0 if now is None else now.clock - self.clock
+        if now is None or seconds < SHORTEST_WATCH:
+            return 0.0
+        return max(0.0, (now.by_all - self.by_all - (now.by_this - self.by_this)) / seconds)
+
+
+_watch: Watch | None = None
 
 
 def wait_briefly() -> None:
     """Tell OpenMP how to wait. It listens only once, when torch is first imported: call this before.
 
-    Whoever has set one of its variables keeps what he has set.
+    Whoever has set one of its variables keeps what he has set. From now on it is seen how busy the machine is.
     """
+    global _watch
+    _watch = _watch or Watch.begin()
     if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ["GOMP_SPINCOUNT"] = str(SPINS)  # GNU's refines the policy by this
 
 
-def default_threads() -> int:
-    """As many as this process may use at once, but no more than serve one crop."""
-    return max(1, min(MOST_THREADS, available_processors()))
+def default_threads(watch: Watch | None = None) -> int:
+    """As many as there are processors that others leave free, but no more than serve one crop.
+
+    Seen since ``watch``, or since :func:`wait_briefly`.
+    """
+    since = watch or _watch
+    taken = 0.0 if since is None else since.processors_taken()
+    elsewhere = max(0, (os.cpu_count() or 1) - available_processors())  # others may be on those, where this one may not
+    return max(1, min(MOST_THREADS, available_processors() - round(max(0.0, taken - elsewhere))))
 
 
 def available_processors() -> int:
@@ -39,14 +88,27 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
+_trunk_threads: int | None = None
+
+
 def use_threads(count: int | None = None) -> None:
-    """Give torch, OpenCV and the engines that follow torch so many threads; None: :func:`default_threads`."""
+    """Give the trunk and OpenCV so many threads, and torch one for the rest; None: :func:`default_threads`."""
+    global _trunk_threads
     import cv2
     import torch
 
-    count = default_threads() if count is None else count
-    torch.set_num_threads(count)
-    cv2.setNumThreads(count)
+    _trunk_threads = default_threads() if count is None else count
+    torch.set_num_threads(1)
+    cv2.setNumThreads(_trunk_threads)
+
+
+def trunk_threads() -> int:
+    """As :func:`use_threads` was told; in a program that never calls it as many as torch has; in a forked child one."""
+    import torch
+
+    if in_forked_child():
+        return 1
+    return torch.get_num_threads() if _trunk_threads is None else _trunk_threads
 
 
 def in_forked_child() -> bool:

@@ -68,6 +68,7 @@ class FrameTrace:
     highly_confident: bool  # HCF: the frame may teach the ConvNetPart
     parts: PartsTrace
     events: tuple[str, ...]  # what was learned after the answer, in words, e.g. "added 31 candidates"
+    fault: str = ""  # what of it failed, if anything did; tracking goes on with what was learned before
 
     def role_counts(self) -> dict[str, int]:
         """How many parts hold each role."""
@@ -86,4 +87,5 @@ class FrameTrace:
             "highly_confident": self.highly_confident,
             **self.role_counts(),
             "events": list(self.events),
+            "fault": self.fault,
         }

@@ -16,7 +16,8 @@ from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
-from tracking_parts.convnet_part.updating import BackgroundUpdates, SequentialUpdates
+from tracking_parts.convnet_part.background import BackgroundUpdates
+from tracking_parts.convnet_part.updating import SequentialUpdates
 from tracking_parts.errors import InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
@@ -28,7 +29,9 @@ from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
 from tracking_parts.making import checked_config, checked_device, checked_seed, checked_weights
 from tracking_parts.result import Result, State
-from tracking_parts.step import Reading, Step, build_trace, first_reading
+from tracking_parts.spare_memory import give_back_memory
+from tracking_parts.state_checks import check_state
+from tracking_parts.step import Reading, Step, build_trace, first_reading, told_reading
 from tracking_parts.target import Target
 from tracking_parts.threads import OneAtATime, threads_after_fork
 from tracking_parts.trace import FrameTrace
@@ -84,14 +87,33 @@ class Tracker:
         first_box = as_box(box, image)
         with self._turn:
             self.close()
-            self._target, view = self._start(image, first_box)
-            return self._remember_first(self._target, view)
+            target, view = self._start(image, first_box)
+            result = self._remember_first(target, view)
+            self._target = target
+            return result
 
     def update(self, frame: ArrayLike) -> Result:
         """Find the object in the next frame, then learn from it."""
         with self._turn:
             glance = self.aim(frame)
             return self.follow(glance, self._extract([glance.crop]))
+
+    def correct(self, frame: ArrayLike, box: Box | ArrayLike) -> Result:
+        """Put the object into ``box`` of the frame that :meth:`update` saw last, and learn that it is there.
+
+        All that was learned before is kept, other than by :meth:`init`; the next :meth:`update` goes on from here.
+        """
+        with self._turn:
+            target = self._require_target()
+            image = self._next_image(frame, target)
+            target.place(as_box(box, image), self.config)
+            reading = self._read_at(image, target, Reach.USUAL)
+            centre_in_map = reading.view.window.map_from_image(target.centre)
+            reading = told_reading(reading, centre_in_map, self.config.agreement_radius)
+            events = self._learner.learn_confirmed(target, reading)
+            result = self._result(target, 1.0)
+            self._last = Step(reading, result, True, tuple(events))
+            return result
 
     def aim(self, frame: ArrayLike) -> Glance:
         """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
@@ -114,6 +136,7 @@ class Tracker:
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, (*looked_again, *events))
+        give_back_memory(target.frame_index)
         return result
 
     def _read(self, view: View, target: Target) -> Reading:
@@ -172,6 +195,7 @@ class Tracker:
         state = state if isinstance(state, TrackerState) else TrackerState.load(state)
         with damaged_state_errors():
             config, seed = TrackerConfig.from_dict(state.values["config"]), int(state.values["seed"])
+            check_state(state.values, state.tensors, config)
         tracker = cls(config, device=device, seed=seed, weights=weights, engine=engine)
         with damaged_state_errors():
             target = tracker._empty_target(

@@ -22,18 +22,19 @@ from tracking_parts.box_estimation import Shape
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
 from tracking_parts.convnet_part.updating import SequentialUpdates
-from tracking_parts.errors import StateFileError
+from tracking_parts.errors import StateFileError, one_line, quoted
 from tracking_parts.features import Projection
 from tracking_parts.filter_parts.bank import PART_ARRAYS, PartBank
 from tracking_parts.filter_parts.learning import DualForm
 from tracking_parts.filter_parts.references import DualParts
 from tracking_parts.io.files import atomic_path
+from tracking_parts.io.plain_files import parse_json
 from tracking_parts.looking import Gaze
 from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 4"
+FORMAT = "tracking-parts state 5"
 _PLAIN = ("frame_index", "convnet_votes", "frames_since_learning", "frames_to_teach")
 
 
@@ -64,13 +65,15 @@ class TrackerState:
         except FileNotFoundError as error:
             raise StateFileError(f"there is no state file {path}") from error
         except (OSError, SafetensorError, ValueError) as error:
-            raise StateFileError(f"{path} is no tracker state, or is damaged: {error}") from error
+            raise StateFileError(f"{path} is no tracker state, or is damaged: {one_line(error)}") from error
         if metadata.get("format") != FORMAT:
-            raise StateFileError(f"{path} is no tracker state of this version ({metadata.get('format')!r})")
+            raise StateFileError(f"{path} is no tracker state of this version ({quoted(metadata.get('format'))})")
         try:
-            values = json.loads(metadata["values"])
-        except (KeyError, json.JSONDecodeError) as error:
+            values = parse_json(metadata["values"])
+        except (KeyError, ValueError) as error:
             raise StateFileError(f"{path} is damaged: its values cannot be read") from error
+        if not isinstance(values, dict):
+            raise StateFileError(f"{path} is damaged: its values cannot be read")
         return cls(values, tensors)
 
 
@@ -79,8 +82,10 @@ def damaged_state_errors() -> Iterator[None]:
     """Whatever a damaged state makes go wrong while it is unpacked is one error of ours."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AttributeError) as error:
-        raise StateFileError(f"the tracker state is damaged: {error}") from error
+    except StateFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        raise StateFileError(f"the tracker state is damaged: {one_line(error)}") from error
 
 
 def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -95,7 +100,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "centre": list(target.centre),
         "shape": pack_shape(target.shape),
         "loudness": [target.loudness.filters, target.loudness.convnet],
-        "monitor": [target.monitor.state.value, target.monitor.missing_for],
+        "monitor": [target.monitor.state.value, target.monitor.missing_for, target.monitor.usual],
         "gaze": [target.gaze.steady, target.gaze.narrow_looks],
         "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
@@ -115,7 +120,7 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
         setattr(target, name, type(getattr(target, name))(values[name]))
     target.centre = (float(values["centre"][0]), float(values["centre"][1]))
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
-    target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]))
+    target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]), float(values["monitor"][2]))
     target.gaze = Gaze(bool(values["gaze"][0]), int(values["gaze"][1]))
     target.parts.restore(
         _unpack_banks(values["banks"], tensors, device),
@@ -254,9 +259,13 @@ def _frame_reader(
 
 
 def pack_shape(shape: Shape) -> list[Any]:
-    return [shape.first_width, shape.first_height, shape.scale, [list(row) for row in shape.linear]]
+    linear = [list(row) for row in shape.linear]
+    return [shape.first_width, shape.first_height, shape.scale, linear, list(shape.stretch)]
 
 
 def unpack_shape(values: list[Any]) -> Shape:
+    width, height, scale = (float(value) for value in values[:3])
     (a, b), (c, d) = values[3]
-    return Shape(float(values[0]), float(values[1]), float(values[2]), ((float(a), float(b)), (float(c), float(d))))
+    wider, taller = values[4] if len(values) > 4 else (1.0, 1.0)  # older files have none
+    linear = ((float(a), float(b)), (float(c), float(d)))
+    return Shape(width, height, scale, linear, (float(wider), float(taller)))

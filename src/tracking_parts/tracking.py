@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
@@ -17,6 +17,7 @@ from tracking_parts.frames import Frame, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.io.video import BrokenSourceError
 from tracking_parts.result import Result, State
+from tracking_parts.stopping import Stopped
 from tracking_parts.trace import FrameTrace
 
 
@@ -35,14 +36,75 @@ class TrackerLike(Protocol):
     def close(self) -> None: ...
 
 
+class MultiTrackerLike(Protocol):
+    """What the loop asks of a tracker of several targets."""
+
+    def add(self, frame: Frame, box: Box, name: str) -> str | int: ...
+
+    def update(self, frame: Frame) -> Mapping[str | int, Result]: ...
+
+    def trace(self, name: str) -> FrameTrace: ...
+
+    def close(self) -> None: ...
+
+
+class Follower(Protocol):
+    """One or several targets, by their names."""
+
+    def begin(self, frame: Frame) -> Mapping[str, Result]: ...
+
+    def update(self, frame: Frame) -> Mapping[str, Result]: ...
+
+    def trace(self, name: str) -> FrameTrace: ...
+
+
+class OneTarget:
+    """A tracker, and the box that it starts from."""
+
+    def __init__(self, tracker: TrackerLike, box: Box, name: str = "object") -> None:
+        self._tracker, self._box, self._name = tracker, box, name
+
+    def begin(self, frame: Frame) -> Mapping[str, Result]:
+        return {self._name: self._tracker.init(frame, self._box)}
+
+    def update(self, frame: Frame) -> Mapping[str, Result]:
+        return {self._name: self._tracker.update(frame)}
+
+    def trace(self, name: str) -> FrameTrace:
+        return self._tracker.trace
+
+
+class SeveralTargets:
+    """A tracker of several targets, and the boxes that they start from."""
+
+    def __init__(self, tracker: MultiTrackerLike, boxes: Mapping[str, Box]) -> None:
+        self._tracker, self._boxes = tracker, dict(boxes)
+
+    def begin(self, frame: Frame) -> Mapping[str, Result]:
+        for name, box in self._boxes.items():
+            self._tracker.add(frame, box, name)
+        return {name: self._tracker.trace(name).result for name in self._boxes}
+
+    def update(self, frame: Frame) -> Mapping[str, Result]:
+        return {str(name): result for name, result in self._tracker.update(frame).items()}
+
+    def trace(self, name: str) -> FrameTrace:
+        return self._tracker.trace(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One tracked frame, as sinks and watchers see it."""
 
     index: int  # the frame's number in the source
     frame: Frame  # BGR, 8 bits
-    result: Result
-    trace: Callable[[], FrameTrace]  # built only if somebody asks
+    results: Mapping[str, Result]  # by the targets' names
+    trace: Callable[[str], FrameTrace]  # built only if somebody asks
+
+    @property
+    def result(self) -> Result:
+        """The answer; of several the least sure one."""
+        return min(self.results.values(), key=lambda result: result.confidence)
 
 
 class Sink(Protocol):
@@ -72,7 +134,7 @@ class RunReport:
     seconds: float = 0.0  # everything: reading, tracking, drawing, writing
     start_seconds: float = 0.0  # the tracker's init
     tracker_seconds: float = 0.0  # all its updates
-    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))  # of all targets
 
     @property
     def next_index(self) -> int:
@@ -91,22 +153,21 @@ class RunReport:
 
 def run_tracking(
     frames: Iterable[ArrayLike],
-    tracker: TrackerLike,
-    box: Box,
+    targets: Follower,
     open_sink: Callable[[tuple[int, int]], Sink],
     *,
     first_index: int = 0,
     on_step: Callable[[Step], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> RunReport:
-    """Track through all frames and hand each answer on.
+    """Follow the targets through all frames and hand each frame's answers on.
 
     The sink is opened with the frames' (width, height) once the tracker has started, so that a bad box leaves no files.
     What fails before the first answer raises; what fails later (a broken video, a full disk, an interruption) ends the
     run, and the report says so. The sink is closed in any case.
     """
     report = RunReport(first_index)
-    steps = _steps(frames, tracker, box, report)
+    steps = _steps(frames, targets, report)
     begun = time.perf_counter()
     try:
         first = next(steps, None)
@@ -115,7 +176,7 @@ def run_tracking(
         height, width = first.frame.shape[:2]
         with closing(open_sink((width, height))) as sink:
             _pump(first, steps, sink, report, on_step, should_stop)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         if not report.frames:
             raise
         report.ending = Ending.INTERRUPTED
@@ -128,17 +189,17 @@ def run_tracking(
     return report
 
 
-def _steps(frames: Iterable[ArrayLike], tracker: TrackerLike, box: Box, report: RunReport) -> Iterator[Step]:
+def _steps(frames: Iterable[ArrayLike], targets: Follower, report: RunReport) -> Iterator[Step]:
     for index, raw in enumerate(frames, start=report.first_index):
         frame = as_bgr(raw)
         begun = time.perf_counter()
         if index == report.first_index:
-            result = tracker.init(frame, box)
+            results = targets.begin(frame)
             report.start_seconds = time.perf_counter() - begun
         else:
-            result = tracker.update(frame)
+            results = targets.update(frame)
             report.tracker_seconds += time.perf_counter() - begun
-        yield Step(index, frame, result, lambda: tracker.trace)
+        yield Step(index, frame, results, targets.trace)
 
 
 def _pump(
@@ -153,7 +214,8 @@ def _pump(
     while step is not None:
         sink.write(step)
         report.frames += 1
-        report.states[step.result.state] += 1
+        for result in step.results.values():
+            report.states[result.state] += 1
         if on_step is not None:
             on_step(step)
         if should_stop is not None and should_stop():

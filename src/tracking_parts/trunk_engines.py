@@ -11,8 +11,9 @@ from __future__ import annotations
 import importlib
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +24,8 @@ import torch
 from torch import Tensor
 
 from tracking_parts.errors import ConfigError
-from tracking_parts.threads import in_forked_child
-from tracking_parts.vgg import LAYER_NAMES, VGG_LAYERS, VGGLayer, ranks_of, vgg_layer
+from tracking_parts.threads import in_forked_child, trunk_threads
+from tracking_parts.vgg import VGGLayer, layers_of
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +47,8 @@ class TrunkEngine(Protocol):
     def expect_batches(self) -> None:
         """From now on most calls bring several pictures: whatever makes that faster may take time and memory now."""
 
-
-def layers_up_to(taps: Sequence[str]) -> tuple[VGGLayer, ...]:
-    """The layers of the trunk, as deep as its deepest tap."""
-    deepest = max(LAYER_NAMES.index(vgg_layer(tap).name) for tap in taps)
-    return VGG_LAYERS[: deepest + 1]
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        """While it lasts several threads call, and each call takes one; False: better bring all pictures at once."""
 
 
 def check_engine(name: str) -> None:
@@ -120,17 +118,18 @@ class NcnnTrunk:
         self._mean = np.array(IMAGENET_MEAN_RGB, np.float32).reshape(3, 1, 1)
         self._std = np.array(IMAGENET_STD_RGB, np.float32).reshape(3, 1, 1)
         self._weights = weights
-        self._threads = torch.get_num_threads()
+        self._threads = trunk_threads()
         self._net = self._load(self._threads)
         self._one_thread_net: Any = None
         self._workers: ThreadPoolExecutor | None = None
+        self._is_called_side_by_side = False
 
     def _load(self, threads: int) -> Any:
-        layers = layers_up_to(self._taps)
+        layers = layers_of(self._weights, self._taps)
         net = self._new_net(threads)
         with tempfile.TemporaryDirectory() as folder:
             structure, numbers = Path(folder) / "trunk.param", Path(folder) / "trunk.bin"
-            structure.write_text(structure_text(layers, self._taps, ranks_of(self._weights)), encoding="ascii")
+            structure.write_text(structure_text(layers, self._taps), encoding="ascii")
             with numbers.open("wb") as stream:
                 for layer in layers:
                     stream.write(layer_bytes(self._weights, layer))
@@ -152,6 +151,14 @@ class NcnnTrunk:
             self._one_thread_net = self._load(threads=1)
             self._workers = ThreadPoolExecutor(self._threads, "ncnn")
 
+    @contextmanager
+    def side_by_side(self) -> Iterator[bool]:
+        self._is_called_side_by_side = self._one_thread_net is not None
+        try:
+            yield self._is_called_side_by_side
+        finally:
+            self._is_called_side_by_side = False
+
     def __call__(self, rgb: Tensor) -> Maps:
         pictures = [np.ascontiguousarray(picture) for picture in (rgb.numpy() - self._mean) / self._std]
         each = self._run_all(pictures)
@@ -162,6 +169,8 @@ class NcnnTrunk:
         if self._threads > 1 and in_forked_child():  # the other threads have stayed behind, and the workers
             self._net = self._load(threads=1) if self._one_thread_net is None else self._one_thread_net
             self._threads, self._workers = 1, None
+        if self._is_called_side_by_side:
+            return [self._run(self._one_thread_net, picture) for picture in pictures]
         if self._workers is None:
             return [self._run(self._net, picture) for picture in pictures]
         count = len(pictures) - (1 if len(pictures) % self._threads == 1 else 0)
@@ -179,7 +188,7 @@ class NcnnTrunk:
         return maps
 
 
-def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str], ranks: Mapping[str, int]) -> str:
+def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str]) -> str:
     """The trunk in ncnn's text format: one line per step with its inputs, outputs and numbered parameters."""
     lines = ["Input picture 0 1 picture"]
     blobs, current = 1, "picture"
@@ -188,7 +197,7 @@ def structure_text(layers: Sequence[VGGLayer], taps: Sequence[str], ranks: Mappi
             lines.append(f"Pooling pool_{layer.name} 1 1 {current} pooled_{layer.name} 0=0 1=2 2=2")
             blobs, current = blobs + 1, f"pooled_{layer.name}"
         # 0: channels, 1: kernel, 4: padding, 5: has a bias, 6: number of weights, 9: followed by ReLU
-        rank = ranks.get(layer.name)
+        rank = layer.rank
         numbers = f"0={layer.out_channels} 1=3 4=1 5=1 6={layer.out_channels * layer.in_channels * 9} 9=1"
         if rank is not None:
             narrow = f"0={rank} 1=3 4=1 5=0 6={rank * layer.in_channels * 9} 9=0"

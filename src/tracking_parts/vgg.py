@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracking_parts.errors import ConfigError
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VGGLayer:
-    """One 3x3 convolution, and whether a 2x2 max-pool stands before it."""
+    """One 3x3 convolution, and whether a 2x2 max-pool stands before it.
+
+    In a light trunk it may have fewer channels, and a rank: it then convolves to so many channels, which a 1x1
+    convolution mixes into its outputs.
+    """
 
     name: str
     index: int  # in torchvision's ``features``
@@ -22,6 +26,7 @@ class VGGLayer:
     out_channels: int
     pool_before: bool
     stride: int  # of its map, in input pixels
+    rank: int | None = None
 
 
 VGG_LAYERS: tuple[VGGLayer, ...] = (
@@ -47,6 +52,25 @@ def vgg_layer(name: str) -> VGGLayer:
     raise ConfigError(f"unknown layer {name!r}: the network has {', '.join(LAYER_NAMES)}")
 
 
-def ranks_of(weights: Mapping[str, Tensor]) -> dict[str, int]:
-    """The layers that are factorised in these weights, and the channels between their two steps."""
-    return {name.removesuffix(".mix"): mix.shape[1] for name, mix in weights.items() if name.endswith(".mix")}
+def layers_up_to(taps: Sequence[str]) -> tuple[VGGLayer, ...]:
+    """The layers of the trunk, as deep as its deepest tap."""
+    deepest = max(LAYER_NAMES.index(vgg_layer(tap).name) for tap in taps)
+    return VGG_LAYERS[: deepest + 1]
+
+
+def layers_of(weights: Mapping[str, Tensor], taps: Sequence[str]) -> tuple[VGGLayer, ...]:
+    """The layers up to the taps as these weights have them, with their channels and ranks."""
+    return tuple(_as_in(weights, layer) for layer in layers_up_to(taps))
+
+
+def _as_in(weights: Mapping[str, Tensor], layer: VGGLayer) -> VGGLayer:
+    outputs, inputs = weights[f"{layer.name}.weight"].shape[:2]
+    mix = weights.get(f"{layer.name}.mix")
+    if mix is None:
+        return replace(layer, in_channels=inputs, out_channels=outputs)
+    return replace(layer, in_channels=inputs, out_channels=mix.shape[0], rank=outputs)
+
+
+def are_light(weights: Mapping[str, Tensor]) -> bool:
+    """Whether any layer is factorised in these weights."""
+    return any(name.endswith(".mix") for name in weights)

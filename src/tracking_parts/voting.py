@@ -66,12 +66,17 @@ def combine(
 
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
     stamp. Each is divided by its own maximum, or by its usual one where that is higher: α then weighs how the pathways
-    rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays.
+    rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays. A map
+    that is not finite is no vote.
     """
     pathways = [filter_votes] if convnet_votes is None else [filter_votes, convnet_votes]
-    maps = _numbers_only(torch.stack(pathways).cpu().numpy())  # waits for the device, once
+    maps = torch.stack(pathways).cpu().numpy()  # waits for the device, once
+    if not np.isfinite(maps[-1]).all() and len(maps) > 1:
+        maps = maps[:1]
+    if not np.isfinite(maps[0]).all():
+        maps[0] = 0.0
     votes = peak_to_one(maps[0], usual.filters)
-    if convnet_votes is not None:
+    if len(maps) > 1:
         votes = alpha * votes + (1 - alpha) * peak_to_one(maps[1], usual.convnet)
     masked = np.maximum(votes, 0) * mask
     chosen = masked if masked.max() > 0 else mask

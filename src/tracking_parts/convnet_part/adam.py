@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -80,6 +80,9 @@ class _AdamPathway(Trainable):
     def _random_shift(self, limit: int) -> tuple[int, int]:
         rows, columns = self._random.integers(0, 2 * limit + 1, size=2)
         return int(rows), int(columns)
+
+    def learned(self) -> Iterable[Tensor]:
+        return list(self._net.parameters())
 
     def tensors(self) -> dict[str, Tensor]:
         learned = {f"net.{name}": tensor.detach().cpu().clone() for name, tensor in self._net.state_dict().items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -165,6 +165,9 @@ class LinearPathway(OnFrozenFeatures, Trainable):
     def _with_filters(self, filters: list[Tensor]) -> LinearPathway:
         self._filters = filters
         return self
+
+    def learned(self) -> Iterable[Tensor]:
+        return self._filters
 
     def tensors(self) -> dict[str, Tensor]:
         return {f"filter.{index}": weights for index, weights in enumerate(self._filters)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,6 +85,9 @@ class CentrePathway(Protocol):
     def clone(self) -> CentrePathway:
         """An independent copy."""
 
+    def learned(self) -> Iterable[Tensor]:
+        """The numbers that it votes by, where they are."""
+
     def tensors(self) -> dict[str, Tensor]:
         """All that was learned, by name."""
 
@@ -103,6 +106,9 @@ class Trainable:
     def train(self, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool) -> float:
         *_, last = self.training(first, recent, is_first)
         return float(last.loss)
+
+    def learned(self) -> Iterable[Tensor]:
+        return ()
 
 
 def build_pathway(

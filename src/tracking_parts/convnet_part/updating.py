@@ -1,20 +1,23 @@
-"""When and how the ConvNetPart learns while tracking goes on: at once, in pieces, or in the background on a copy."""
+"""When and how the ConvNetPart learns while tracking goes on: at once, in pieces, or in the background on a copy.
+
+Whichever way: a training that raises, or ends in numbers that are not finite, leaves the net as it was before.
+"""
 
 from __future__ import annotations
 
-import logging
-import os
+import math
 from collections.abc import Iterator, Sequence
-from concurrent import futures
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+
+import torch
+from torch import Tensor
 
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.convnet_part.pathway import CentrePathway, Progress
+from tracking_parts.errors import LearningError
+from tracking_parts.learning_faults import fault_of
 
 ROUNDING = 1e-9  # of shares of a training
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,30 @@ class Unfinished:
 
     begun_from: CentrePathway
     frames_done: int
+
+
+def train_soundly(
+    pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame], is_first: bool
+) -> float:
+    """A whole training; gives its loss. If it fails, the pathway is what it was before, and the error is raised."""
+    before = pathway.clone()
+    try:
+        *_, last = pathway.training(first, recent, is_first)
+        return sound_loss(pathway, last.loss)
+    except Exception:
+        pathway.load_tensors(before.tensors())
+        raise
+
+
+@torch.inference_mode()
+def sound_loss(pathway: CentrePathway, loss: Tensor) -> float:
+    """The loss, if it and all that was learned are finite; the device is waited for once."""
+    # Zero times what is not finite is not a number.
+    tainted = [(0.0 * tensor).sum() for tensor in pathway.learned()]
+    found = float(torch.stack([loss, *tainted]).sum())
+    if not math.isfinite(found):
+        raise LearningError("the net's numbers are no longer finite")
+    return found
 
 
 class SequentialUpdates:
@@ -40,11 +67,23 @@ class SequentialUpdates:
 
     def train(self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> str:
         if self._frames == 0:
-            return self._done(pathway.train(first, recent, is_first=False), len(first) + len(recent))
+            return self._done(train_soundly(pathway, first, recent, is_first=False), len(first) + len(recent))
         while self._pieces is not None:  # the last training has not had frames enough
-            self._go_on()
+            self._go_on(pathway)
         self.resume(pathway, first, recent, 0)
         return f"training of the ConvNetPart on {len(first) + len(recent)} frames begins"
+
+    def train_whole(
+        self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]
+    ) -> tuple[CentrePathway, str]:
+        """A training that is waited for, after the one under way, if there is one."""
+        try:
+            while self._pieces is not None:
+                self._go_on(pathway)
+            loss = train_soundly(pathway, first, recent, is_first=False)
+        except Exception as error:
+            return pathway, fault_of("training of the ConvNetPart", error)
+        return pathway, self._done(loss, len(first) + len(recent))
 
     def resume(
         self,
@@ -58,27 +97,42 @@ class SequentialUpdates:
         self._begun_from, self._frames_done = pathway.clone(), 0
         self._pieces = pathway.training(*self._lessons, is_first=False)
         for _ in range(frames_done):
-            self._go_on()
+            self._go_on(pathway)
 
     def collect(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
         """One frame's share of the work; the pathway learns where it stands."""
         if self._pieces is None:
             return pathway, None
-        loss = self._go_on()
-        if loss is None:
-            return pathway, None
-        return pathway, self._done(loss, sum(map(len, self._lessons)))
+        try:
+            loss = self._go_on(pathway)
+        except Exception as error:
+            return pathway, fault_of("training of the ConvNetPart", error)
+        return pathway, None if loss is None else self._done(loss, sum(map(len, self._lessons)))
 
-    def _go_on(self) -> float | None:
+    def _go_on(self, pathway: CentrePathway) -> float | None:
         """Pieces until this frame's share is reached; the loss if that was the last one."""
+        try:
+            return self._do_share(pathway)
+        except Exception:
+            before = self._begun_from
+            self._pieces, self._begun_from = None, None
+            if before is not None:
+                pathway.load_tensors(before.tensors())
+            raise
+
+    def _do_share(self, pathway: CentrePathway) -> float | None:
         self._frames_done += 1
         for progress in self._pieces or ():
             if progress.share > 1 - ROUNDING:
+                loss = sound_loss(pathway, progress.loss)
                 self._pieces, self._begun_from = None, None
-                return float(progress.loss)
+                return loss
             if progress.share > self._frames_done / self._frames - ROUNDING:
-                break
-        return None
+                # The net votes between pieces. On a device that would have to be waited for, its votes are judged.
+                if progress.loss.device.type == "cpu":
+                    sound_loss(pathway, progress.loss)
+                return None
+        raise LearningError("it ended before it was done")
 
     @property
     def unfinished(self) -> Unfinished | None:
@@ -93,63 +147,3 @@ class SequentialUpdates:
 
     def close(self) -> None:
         """Nothing to end."""
-
-
-class BackgroundUpdates:
-    """Training on a copy, swapped in whole when done, while tracking goes on; a fault never stops tracking."""
-
-    def __init__(self) -> None:
-        self._hire()
-
-    def _hire(self) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="stp-training")
-        self._job: Future[tuple[CentrePathway, float]] | None = None
-        self._process = os.getpid()
-
-    def _after_fork(self) -> None:
-        """A forked child has neither the worker nor what it was doing: it hires one of its own."""
-        if self._process != os.getpid():
-            self._hire()
-
-    def train(self, pathway: CentrePathway, first: Sequence[TrainingFrame], recent: Sequence[TrainingFrame]) -> str:
-        self._after_fork()
-        if self._job is not None:
-            return "skipped a training: the last one is still running"
-        copy = pathway.clone()
-        frames = (tuple(first), tuple(recent))
-
-        def work() -> tuple[CentrePathway, float]:
-            return copy, copy.train(*frames, is_first=False)
-
-        self._job = self._executor.submit(work)
-        return f"started training on {len(first) + len(recent)} frames in the background"
-
-    def collect(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
-        """The newest trained pathway, and what happened, if a training ended since the last call."""
-        self._after_fork()
-        if self._job is None or not self._job.done():
-            return pathway, None
-        job, self._job = self._job, None
-        try:
-            trained, loss = job.result()
-        except Exception as error:  # whatever went wrong in training, tracking goes on with the last good net
-            log.warning("training in the background failed, tracking goes on with the last net: %s", error)
-            return pathway, f"training failed: {error}"
-        return trained, f"swapped in the ConvNetPart trained in the background, loss {loss:.4f}"
-
-    @property
-    def unfinished(self) -> None:
-        """What is to be saved is waited for."""
-        return None
-
-    def wait(self, pathway: CentrePathway) -> tuple[CentrePathway, str | None]:
-        """Like :meth:`collect`, but a running training is waited for first."""
-        self._after_fork()
-        if self._job is not None:
-            futures.wait([self._job])
-        return self.collect(pathway)
-
-    def close(self) -> None:
-        """Wait for a running training and end the worker."""
-        self._after_fork()
-        self._executor.shutdown(wait=True, cancel_futures=True)

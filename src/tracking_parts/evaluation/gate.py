@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tracking_parts.errors import FormatError, TrackingPartsError
+from tracking_parts.errors import FormatError, TrackingPartsError, one_line, quoted
 from tracking_parts.evaluation.protocol import load_reset_protocol
 from tracking_parts.evaluation.runner import run
 from tracking_parts.evaluation.scoring import load_runs
 from tracking_parts.io.files import write_atomically
+from tracking_parts.io.plain_files import parse_json, read_text
+
+LARGEST_NUMBER = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +54,25 @@ class Gate:
 def read_gate(path: Path) -> Gate:
     """The committed metrics; :class:`FormatError` where the file is not one of ours."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(read_text(path))
         figures = {name: GateFigures(**numbers) for name, numbers in content.pop("sequences").items()}
-        return Gate(**content, sequences=figures)
-    except OSError as error:
-        raise FormatError(f"{path} cannot be read: {error.strerror}") from error
+        return _checked(Gate(**content, sequences=figures))
+    except FormatError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FormatError(f"{path} is no metrics file: {error}") from error
+        raise FormatError(f"{path} is no metrics file: {one_line(error)}") from error
+
+
+def _checked(gate: Gate) -> Gate:
+    kinds: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}  # the annotations are strings here
+    checked: tuple[Any, ...] = (gate, *gate.sequences.values())
+    for one in checked:
+        for field in fields(one):
+            value, kind = getattr(one, field.name), kinds.get(str(field.type), object)
+            is_huge = isinstance(value, (int, float)) and not abs(value) < LARGEST_NUMBER
+            if not isinstance(value, kind) or isinstance(value, bool) or is_huge:
+                raise ValueError(f"{field.name} = {quoted(value)} is no {field.type}")
+    return gate
 
 
 def write_gate(path: Path, gate: Gate) -> None:

@@ -15,10 +15,15 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from tracking_parts.errors import ConfigError
+from tracking_parts.errors import ConfigError, FormatError, one_line, quoted, quoted_names
+from tracking_parts.io.plain_files import read_text
 
 InitBox = Literal["area", "enclosing"]
 OverlapKind = Literal["polygon", "rectangle"]
+
+LARGEST_FILE = 1 << 16  # characters
+LARGEST_NUMBER = 10**9
+LONGEST_SEQUENCE = 10**6  # frames; measures have an entry for each
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,12 @@ class ResetProtocol:
         _check_choice(self.name, "init_box", self.init_box, get_args(InitBox))
         _check_number(self.name, "failure_overlap", self.failure_overlap, 0, 1)
         if self.skip < 1 or self.burn_in < 0:
-            raise ConfigError(f"protocol {self.name}: skip must be at least 1 and burn_in at least 0")
+            raise ConfigError(f"protocol {quoted_names([self.name])}: skip must be at least 1 and burn_in at least 0")
         low, high = self.eao_interval
         if not 2 <= low <= high:
             raise ConfigError(
-                f"protocol {self.name}: the EAO interval {low}..{high} must start at 2 or later and not be empty"
+                f"protocol {quoted_names([self.name])}: "
+                f"the EAO interval {low}..{high} must start at 2 or later and not be empty"
             )
 
 
@@ -65,7 +71,9 @@ class OnePassProtocol:
         _check_choice(self.name, "overlap", self.overlap, get_args(OverlapKind))
         _check_number(self.name, "lost_overlap", self.lost_overlap, 0, 1)
         if self.precision_pixels <= 0 or self.lost_for < 1:
-            raise ConfigError(f"protocol {self.name}: precision_pixels must be above 0 and lost_for at least 1")
+            raise ConfigError(
+                f"protocol {quoted_names([self.name])}: precision_pixels must be above 0 and lost_for at least 1"
+            )
 
 
 Protocol = ResetProtocol | OnePassProtocol
@@ -77,9 +85,9 @@ def load_protocol(name: str) -> Protocol:
     path = Path(name)
     if path.suffix in (".yaml", ".yml"):
         try:
-            return parse_protocol(path.read_text(encoding="utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            return parse_protocol(read_text(path), str(path))
+        except FormatError as error:
+            raise ConfigError(str(error)) from error
     bundled = _bundled()
     if name not in bundled:
         raise ConfigError(f"unknown protocol {name!r}: choose one of {', '.join(bundled)}, or give a .yaml file")
@@ -97,21 +105,37 @@ def load_reset_protocol(name: str) -> ResetProtocol:
 def parse_protocol(text: str, source: str) -> Protocol:
     """A protocol from YAML; ``source`` names it in errors. Unknown, missing and mistyped keys are refused."""
     try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(content, dict) or content.get("kind") not in KINDS:
+        content = _parse_yaml(text)
+    except (yaml.YAMLError, ArithmeticError, LookupError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{source} is not YAML that a protocol is written in: {one_line(error)}") from None
+    if not isinstance(content, dict) or str(content.get("kind")) not in KINDS:
         raise ConfigError(f"{source}: a protocol has a key 'kind', one of {', '.join(KINDS)}")
-    kind = KINDS[content.pop("kind")]
+    kind = KINDS[str(content.pop("kind"))]
     known = {field.name: field for field in fields(kind)}
     unknown = [str(key) for key in content if key not in known]
     if unknown:
-        raise ConfigError(f"{source}: unknown {', '.join(unknown)}; known are {', '.join(known)}")
+        raise ConfigError(f"{source}: unknown {quoted_names(unknown)}; known are {', '.join(known)}")
     missing = [name for name, field in known.items() if field.default is MISSING and name not in content]
     if missing:
         raise ConfigError(f"{source}: {', '.join(missing)} missing")
     # The annotations are strings here; they are few, and each says how its value is read.
     return kind(**{key: _read(value, str(known[key].type), f"{source}: {key}") for key, value in content.items()})
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases: a few lines of them say more than any memory holds."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise ValueError("it uses aliases")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
+
+
+def _parse_yaml(text: str) -> Any:
+    if len(text) > LARGEST_FILE:
+        raise ValueError(f"it has {len(text)} characters, more than {LARGEST_FILE}")
+    return yaml.load(text, _PlainLoader)
 
 
 def _bundled() -> dict[str, str]:
@@ -125,25 +149,27 @@ def _bundled() -> dict[str, str]:
 def _read(value: Any, annotation: str, where: str) -> Any:
     """One value of the type that the field declares."""
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if annotation == "int" and whole:
+    if annotation == "int" and whole and abs(value) <= LARGEST_NUMBER:
         return value
-    if annotation == "float" and (whole or isinstance(value, float)):
+    if annotation == "float" and (whole or isinstance(value, float)) and abs(value) <= LARGEST_NUMBER:
         return float(value)
     if annotation in ("str", "InitBox", "OverlapKind") and isinstance(value, str):
         return value
     if annotation == "tuple[int, int]" and isinstance(value, list) and [type(one) for one in value] == [int, int]:
+        if max(value) > LONGEST_SEQUENCE:
+            raise ConfigError(f"{where}: no sequence has more than {LONGEST_SEQUENCE} frames")
         return tuple(value)
-    raise ConfigError(f"{where}: {value!r} is no {annotation}")
+    raise ConfigError(f"{where}: {quoted(value)} is no {annotation}")
 
 
 def _check_choice(protocol: str, key: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(f"protocol {protocol}: {key} is {' or '.join(choices)}, not {value!r}")
+        raise ConfigError(f"protocol {quoted_names([protocol])}: {key} is {' or '.join(choices)}, not {quoted(value)}")
 
 
 def _check_number(protocol: str, key: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
-        raise ConfigError(f"protocol {protocol}: {key} must lie in {low}..{high}, not {value}")
+        raise ConfigError(f"protocol {quoted_names([protocol])}: {key} must lie in {low}..{high}, not {value}")
 
 
 VOT2016 = load_reset_protocol("vot2016")

@@ -16,11 +16,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tracking_parts.errors import ConfigError, FormatError
+from tracking_parts.errors import ConfigError, FormatError, one_line
 from tracking_parts.evaluation.claims import claim
 from tracking_parts.evaluation.protocol import Protocol
 from tracking_parts.evaluation.trackers import TrackerChoice
 from tracking_parts.io.files import write_atomically
+from tracking_parts.io.plain_files import parse_json, read_text
 from tracking_parts.versions import versions
 
 FILE_NAME = "run.json"
@@ -116,9 +117,11 @@ def read_description(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{path} cannot be read: {error}") from error
+        description = parse_json(read_text(path))
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError(f"{path} cannot be read: {one_line(error)}") from error
     if not isinstance(description, dict):
         raise FormatError(f"{path} is not the description of a run")
     return description

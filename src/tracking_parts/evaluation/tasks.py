@@ -21,6 +21,7 @@ from tracking_parts.evaluation.reset import run_reset
 from tracking_parts.evaluation.trackers import choose_tracker
 from tracking_parts.evaluation.trajectory import Trajectory, read_trajectory, write_trajectory
 from tracking_parts.io.sequences import Sequence
+from tracking_parts.threads import use_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,7 @@ def limit_threads(threads: int) -> None:
     torch reads its budget from the environment.
     """
     cv2.setNumThreads(threads)
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(threads)
+    if "torch" in sys.modules:
+        use_threads(threads)
     else:
         os.environ["OMP_NUM_THREADS"] = str(threads)

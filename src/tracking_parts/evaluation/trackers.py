@@ -27,7 +27,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from tracking_parts.errors import ConfigError
+from tracking_parts.errors import ConfigError, quoted
 from tracking_parts.evaluation.experiment import EvaluatedTracker, Frame, TrackerFactory
 from tracking_parts.evaluation.peers import find_peer
 from tracking_parts.evaluation.trajectory import polygon_from_numbers
@@ -57,11 +57,15 @@ class TrackerSpec:
         try:
             options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True)) if query else {}
         except ValueError:
-            raise ConfigError(f"tracker {text!r}: options are written ?key=value&key=value") from None
+            raise ConfigError(f"tracker {quoted(text)}: options are written ?key=value&key=value") from None
         if not kind or (kind != "identity" and not name):
-            raise ConfigError(f"tracker {text!r}: write stp:PROFILE, opencv:NAME, identity or package.module:Class")
+            raise ConfigError(
+                f"tracker {quoted(text)}: write stp:PROFILE, opencv:NAME, identity or package.module:Class"
+            )
         if options and kind != "stp" and not (kind == "opencv" and options.keys() == {"models"}):
-            raise ConfigError(f"tracker {text!r}: only stp takes options, and OpenCV's networks take models=FOLDER")
+            raise ConfigError(
+                f"tracker {quoted(text)}: only stp takes options, and OpenCV's networks take models=FOLDER"
+            )
         return cls(text, kind, name, options)
 
     @property
@@ -113,7 +117,7 @@ def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
     options = dict(spec.options)
     region = options.pop("region", "polygon")
     if region not in ("polygon", "box"):
-        raise ConfigError(f"tracker {spec.text!r}: region is polygon or box, not {region!r}")
+        raise ConfigError(f"tracker {quoted(spec.text)}: region is polygon or box, not {region!r}")
     engine = options.pop("engine", "auto")
     check_engine(engine)
     config = TrackerConfig.profile(spec.name).override_from_text([f"{key}={value}" for key, value in options.items()])
@@ -134,7 +138,7 @@ def _find_class(spec: TrackerSpec) -> Callable[[], Any]:
     try:
         found: Callable[[], Any] = getattr(importlib.import_module(spec.kind), spec.name)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"tracker {spec.text!r} cannot be imported: {error}") from error
+        raise ConfigError(f"tracker {quoted(spec.text)} cannot be imported: {error}") from error
     return found
 
 

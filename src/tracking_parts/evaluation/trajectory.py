@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
-from tracking_parts.errors import FormatError
+from tracking_parts.errors import FormatError, one_line, quoted
 from tracking_parts.geometry import Box, Polygon
 from tracking_parts.io.files import write_atomically
+from tracking_parts.io.plain_files import read_text
 
 
 class Code(IntEnum):
@@ -77,7 +78,7 @@ def parse_region(line: str) -> Region:
         numbers = [float(field) for field in line.split(",")]
         return Code(int(numbers[0])) if len(numbers) == 1 else polygon_from_numbers(numbers)
     except (ValueError, OverflowError) as error:
-        raise FormatError(f"not a VOT region: {line.strip()[:60]!r} ({error})") from None
+        raise FormatError(f"not a VOT region: {quoted(line.strip())} ({one_line(error)})") from None
 
 
 def format_region(region: Region) -> str:
@@ -114,17 +115,15 @@ def _write_column(path: Path, numbers: tuple[float, ...]) -> None:
 def read_trajectory(path: Path) -> Trajectory:
     """Read anybody's VOT result file; times and values are optional."""
     try:
-        regions = tuple(parse_region(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+        regions = tuple(parse_region(line) for line in read_text(path).splitlines() if line.strip())
         values = {
-            file.stem.removeprefix(f"{path.stem}_"): tuple(map(_read_value, file.read_text("utf-8").splitlines()))
+            file.stem.removeprefix(f"{path.stem}_"): tuple(map(_read_value, read_text(file).splitlines()))
             for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}_*.value"))
         }
         # VOT's toolkit keeps the times as one of the values.
         seconds = _read_seconds(path) or values.pop("time", ())
-    except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise FormatError(f"{path}: {error}") from None
+        raise FormatError(f"{path}: {one_line(error)}") from None
     return Trajectory(regions, seconds, values)
 
 
@@ -138,7 +137,7 @@ def _read_seconds(path: Path) -> tuple[float, ...]:
         file, column = of_all_runs, int(repetition) - 1
     else:
         return ()
-    rows = [line.split(",") for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = [line.split(",") for line in read_text(file).splitlines() if line.strip()]
     return tuple(float(row[column]) for row in rows) if all(column < len(row) for row in rows) else ()
 
 

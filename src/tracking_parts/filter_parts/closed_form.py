@@ -10,21 +10,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tracking_parts.errors import LearningError
+
+RIDGE_STEPS = (1.0, 1e2, 1e4)  # by how much λ is raised, at the most
+LEAST_RIDGE = 1e-8  # of the patches' energy: what λ is raised from
+
 
 def dual_coefficients(gram: Tensor, ridge: float) -> Tensor:
     """``A = (G + λ I)⁻¹`` with λ = ``ridge`` times the mean energy of a patch: [n, n].
 
-    The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast. A λ so
-    small that the rounding errors of G outweigh it is enlarged until there is a solution.
+    The paper does not state λ; relating it to the patches' energy makes one value serve every size and contrast. Where
+    rounding leaves the matrix indefinite all the same, λ is raised until it is not.
     """
     gram = gram.double()
     energy = gram.diagonal().mean().clamp_min(1e-12)
-    identity = torch.eye(gram.shape[0], dtype=gram.dtype, device=gram.device)
-    while True:
-        factor, failed = torch.linalg.cholesky_ex(gram + ridge * energy * identity)
-        if not bool(failed) or ridge > 1.0:  # with λ above the mean energy rounding is no reason any more
+    n = gram.shape[0]
+    identity = torch.eye(n, dtype=gram.dtype, device=gram.device)
+    for raised in RIDGE_STEPS:
+        chosen = ridge if raised == 1 else raised * max(ridge, LEAST_RIDGE)
+        factor, problem = torch.linalg.cholesky_ex(gram + chosen * energy * identity)
+        if not int(problem):
             return torch.cholesky_inverse(factor)
-        ridge *= 10.0
+    raise LearningError(f"the products of {n} patches have no inverse: are the features finite?")
 
 
 def rescale_to_own_patch(gram: Tensor, coefficients: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
+from tracking_parts.errors import LearningError
 from tracking_parts.filter_parts.closed_form import dual_coefficients, rescale_to_own_patch
 from tracking_parts.filter_parts.correlation import descriptors, gram_matrix
 from tracking_parts.filter_parts.patches import (
@@ -110,6 +111,8 @@ def learn_classifiers(
     coefficients, responses = rescale_to_own_patch(gram, dual_coefficients(gram, config.ridge))
     count = len(positives)
     worst = responses[count:, :count].amax(dim=0).cpu().numpy() if len(negatives) else np.zeros(count)
+    if not np.isfinite(worst).all():
+        raise LearningError(f"the classifiers of {size[0]}x{size[1]} cells are not finite")
     ratio = 1.0 / np.maximum(worst, 1e-6)  # the own response is 1
     return Classifiers(size, positives, patches, coefficients[:, :count].float(), ratio)
 

@@ -7,7 +7,7 @@ so it is worth it for large patches, many channels and many parts; :func:`dual_p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,15 +105,13 @@ class References:
         """Activation maps of a bank's parts over a map [c, h, w], each the cheaper way: [m, h', w']."""
         search = _with_room(search, bank.size)
         duals = [dual for dual in self._alive if dual.size == bank.size]
-        if not duals:
-            return correlate(search, bank.filters)
         if bank.size not in self._plans:
             self._plans[bank.size] = _Plan.of(bank, duals)
         plan = self._plans[bank.size]
         found = [dual.responses(search) for dual in duals]
-        if len(plan.filters):
-            found.append(correlate(search, plan.filters))
-        return torch.cat(found)[plan.order]
+        if plan.direct:
+            found.append(correlate(search, plan.filters)[: plan.direct])
+        return torch.cat(found)[plan.order] if duals else found[0]
 
     def _population(self, frame: int) -> int:
         return sum(len(dual) for dual in self._alive if dual.frame == frame)
@@ -127,16 +125,32 @@ def _with_room(search: Tensor, size: Size) -> Tensor:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Which parts of a bank respond by their filters; holds until the parts change."""
+    """Which parts of a bank respond by their filters; holds until the parts change.
 
-    filters: Tensor  # [m', c, r, s]
+    Filters are filled up with zeros to a round number: what computes convolutions prepares code for every number of
+    filters that it sees and keeps it, a hundred kilobytes each, and the number of parts changes all the time.
+    """
+
+    filters: Tensor  # [m' and some of zeros, c, r, s]
+    direct: int  # m'
     order: Tensor  # [m] from the duals' parts, then those of the filters, to the bank's order
 
     @classmethod
-    def of(cls, bank: PartBank, duals: Iterable[DualParts]) -> _Plan:
-        in_the_dual = np.concatenate([dual.ids for dual in duals])
+    def of(cls, bank: PartBank, duals: Sequence[DualParts]) -> _Plan:
+        in_the_dual = np.concatenate([np.zeros(0, np.int64), *(dual.ids for dual in duals)])
         direct = ~np.isin(bank.ids, in_the_dual)
         order = np.argsort(np.concatenate([in_the_dual, bank.ids[direct]]))  # a bank's ids ascend
-        device = bank.filters.device
+        device, count = bank.filters.device, int(direct.sum())
         chosen = torch.as_tensor(np.flatnonzero(direct), device=device)
-        return cls(bank.filters[chosen], torch.as_tensor(order, device=device))
+        filters = bank.filters.new_zeros(round_number(count), *bank.filters.shape[1:])
+        filters[:count] = bank.filters[chosen]
+        return cls(filters, count, torch.as_tensor(order, device=device))
+
+
+def round_number(count: int) -> int:
+    """The next power of two, from 32 on the next multiple of 32.
+
+    >>> [round_number(n) for n in (0, 1, 3, 17, 33, 200)]
+    [0, 1, 4, 32, 64, 224]
+    """
+    return -(-count // 32) * 32 if count > 32 else 1 << (count - 1).bit_length() if count else 0

@@ -30,11 +30,16 @@ CLIPS = {  # name: sha256
 }
 
 
+def clips_folder() -> Path:
+    """Where fetched clips are kept."""
+    return cache_folder() / "clips"
+
+
 def fetch_clip(name: str = "bigbuckbunny.mp4", *, progress: Progress | None = None) -> Path:
     """The path of a clip in the cache, fetched if need be and verified each time."""
     if name not in CLIPS:
         raise SourceError(f"unknown clip {name!r}: known are {', '.join(CLIPS)}")
-    path = cache_folder() / "clips" / name
+    path = clips_folder() / name
     if path.is_file():
         if sha256_of_file(path) == CLIPS[name]:
             return path

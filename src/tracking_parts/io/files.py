@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +18,36 @@ def atomic_path(target: Path) -> Iterator[Path]:
     processes may write the same file at once.
     """
     # Not mkstemp: that would make the file unreadable for the other users of a shared cache.
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}.part")
+    temporary = temporary_beside(target)
     try:
         yield temporary
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def temporary_beside(target: Path) -> Path:
+    """A name that nobody else uses; it tells whose it is, for :func:`remove_leftovers`."""
+    return target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}.part")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this machine had begun to write in a folder."""
+    for path in folder.glob(".*.part"):
+        owner = re.search(r"\.(\d+)-[0-9a-f]{16}\.part$", path.name)
+        if owner and not _is_alive(int(owner[1])):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def write_atomically(path: Path, content: bytes) -> None:

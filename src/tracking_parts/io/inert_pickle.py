@@ -46,14 +46,36 @@ _LITERALS = {
 _IGNORED = {"PROTO", "FRAME"}
 
 
-def evaluate_inert(stream: IO[bytes]) -> Any:
-    """Interpret one pickle with inert values; leaves the stream behind its last byte."""
+def evaluate_inert(stream: IO[bytes], most_bytes: int) -> Any:
+    """Interpret one pickle of at most so many bytes with inert values; leaves the stream behind its last byte."""
     machine = _Machine()
-    for opcode, argument, _position in pickletools.genops(stream):
+    # The listing wants no more of a stream than these three.
+    for opcode, argument, _position in pickletools.genops(_Bounded(stream, most_bytes)):  # type: ignore[arg-type]
         if opcode.name == "STOP":
             return machine.pop()
         machine.step(opcode.name, argument)
     raise ValueError("the pickle has no end")
+
+
+class _Bounded:
+    """A stream that gives no more than there is: a pickle names lengths, and room would be made for any of them."""
+
+    def __init__(self, stream: IO[bytes], most_bytes: int) -> None:
+        self._stream = stream
+        self._left = most_bytes
+
+    def read(self, count: int) -> bytes:
+        return self._counted(self._stream.read(min(count, self._left)))
+
+    def readline(self) -> bytes:
+        return self._counted(self._stream.readline(self._left))
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def _counted(self, content: bytes) -> bytes:
+        self._left -= len(content)
+        return content
 
 
 @dataclass(slots=True)
@@ -80,7 +102,12 @@ class _Machine:
             action(argument)
 
     def _since_mark(self) -> list[Any]:
-        start = max(index for index, value in enumerate(self.stack) if value is _MARK)
+        # From the end: from the start it would take forever on a pickle of nothing but marks.
+        start = len(self.stack) - 1
+        while self.stack[start] is not _MARK:
+            start -= 1
+            if start < 0:
+                raise ValueError("the pickle's stack has no mark")
         values = self.stack[start + 1 :]
         del self.stack[start:]
         return values
@@ -90,6 +117,12 @@ class _Machine:
             raise ValueError("the pickle's stack is too short")
         values = tuple(self.stack[len(self.stack) - count :])
         del self.stack[len(self.stack) - count :]
+        return values
+
+    def _list(self) -> list[Any]:
+        if not isinstance(self.stack[-1], list):
+            raise ValueError("the pickle appends to something that is no list")
+        values: list[Any] = self.stack[-1]
         return values
 
     def _op_mark(self, _: None) -> None:
@@ -104,6 +137,8 @@ class _Machine:
 
     def _op_stack_global(self, _: None) -> None:
         module, name = self._top_n(2)
+        if not isinstance(module, str) or not isinstance(name, str):
+            raise ValueError("the pickle has a name that is no text")
         self.stack.append(InertGlobal(f"{module}.{name}"))
 
     def _op_binpersid(self, _: None) -> None:
@@ -134,7 +169,7 @@ class _Machine:
         self.stack.append(self._since_mark())
 
     def _op_dict(self, _: None) -> None:
-        self.stack.append(dict(_pairs(self._since_mark())))
+        self.stack.append({_key(key): value for key, value in _pairs(self._since_mark())})
 
     def _op_tuple1(self, _: None) -> None:
         self.stack.append(self._top_n(1))
@@ -147,20 +182,20 @@ class _Machine:
 
     def _op_append(self, _: None) -> None:
         value = self.pop()
-        self.stack[-1].append(value)
+        self._list().append(value)
 
     def _op_appends(self, _: None) -> None:
         values = self._since_mark()
-        self.stack[-1].extend(values)
+        self._list().extend(values)
 
     def _op_setitem(self, _: None) -> None:
         key, value = self._top_n(2)
-        self.stack[-1][key] = value
+        self.stack[-1][_key(key)] = value
 
     def _op_setitems(self, _: None) -> None:
         pairs = _pairs(self._since_mark())
         for key, value in pairs:
-            self.stack[-1][key] = value
+            self.stack[-1][_key(key)] = value
 
     def _op_binput(self, index: int) -> None:
         self.memo[index] = self.stack[-1]
@@ -176,6 +211,13 @@ class _Machine:
     _op_long_binget = _op_get = _op_binget
 
 
+def _key(value: Any) -> Any:
+    """What a dictionary may have as a key: to hash a tuple of tuples of tuples may take forever, or break the stack."""
+    if not isinstance(value, (str, int, float, bytes, type(None))):
+        raise ValueError("a dictionary of the pickle has a key that is neither text nor a number")
+    return value
+
+
 def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     return zip(values[::2], values[1::2], strict=True)
 
@@ -184,5 +226,5 @@ def _call(function: Any, arguments: Any) -> Any:
     if not isinstance(function, InertGlobal) or not isinstance(arguments, tuple):
         raise ValueError("the pickle calls something that is no name")
     if function.name == _ORDERED_DICT:  # the one call that is carried out: it makes a plain dictionary of inert values
-        return dict(arguments[0]) if arguments else {}
+        return {_key(key): value for key, value in arguments[0]} if arguments else {}
     return InertCall(function.name, arguments)

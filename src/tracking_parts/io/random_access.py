@@ -15,10 +15,17 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.errors import SourceError
+from tracking_parts.errors import SourceError, one_line
 from tracking_parts.frames import as_bgr
 from tracking_parts.io.sequences import read_sequence
-from tracking_parts.io.video import BrokenSourceError, frame_rate, open_container, read_image, upright_bgr
+from tracking_parts.io.video import (
+    DECODING_ERRORS,
+    BrokenSourceError,
+    frame_rate,
+    open_container,
+    read_image,
+    upright_bgr,
+)
 
 Picture = NDArray[np.uint8]  # [rows, columns, 3] BGR
 
@@ -134,7 +141,7 @@ class VideoReader:
                 times.append(packet.pts)
                 if packet.is_keyframe:
                     keys.append(packet.pts)
-        except (av.FFmpegError, OSError):
+        except DECODING_ERRORS:
             pass  # what was listed so far can be shown; the rest is missing
         if not times:
             raise SourceError(f"{self._path} has no frames that can be found by their time")
@@ -143,11 +150,13 @@ class VideoReader:
 
     def _leave_out_incomplete_start(self) -> None:
         """A recording that starts between two key frames: its first pictures cannot be seen."""
-        for picture in self._pictures:
-            if picture.pts is None or picture.is_corrupt:
-                continue
-            self._times = [time for time in self._times if time >= picture.pts]
-            break
+        try:
+            seen = (one.pts for one in self._pictures if one.pts is not None and not one.is_corrupt)
+            first = next(seen, None)
+        except DECODING_ERRORS:
+            first = None  # which frames can be seen turns out when they are read
+        if first is not None:
+            self._times = [time for time in self._times if time >= first] or self._times
         self._seek(self._times[0])
 
     # ------------------------------------------------------------------ the decoder
@@ -169,8 +178,8 @@ class VideoReader:
     def _rewind(self, time: int) -> None:
         try:
             self._container.seek(time, stream=self._stream, backward=True, any_frame=False)
-        except (av.FFmpegError, OSError) as error:
-            raise SourceError(f"cannot move within {self._path}: {error}") from error
+        except DECODING_ERRORS as error:
+            raise SourceError(f"cannot move within {self._path}: {one_line(error)}") from error
 
     def _decode(self) -> Iterator[av.VideoFrame]:
         yield from self._container.decode(self._stream)
@@ -184,7 +193,7 @@ class VideoReader:
                     continue
                 self._position = bisect_right(self._times, picture.pts)
                 return picture if picture.pts == wanted and not picture.is_corrupt else None
-        except (av.FFmpegError, OSError) as error:
+        except DECODING_ERRORS as error:
             self._position = len(self._times)
             raise BrokenSourceError(self._path, index, str(getattr(error, "strerror", None) or error)) from error
         self._position = len(self._times)

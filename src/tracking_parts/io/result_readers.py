@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,9 @@ from pathlib import Path
 
 from tracking_parts.errors import FormatError
 from tracking_parts.geometry import Box, Polygon
+from tracking_parts.io.plain_files import parse_json, read_text
 from tracking_parts.io.result_layout import CSV_HEADER, ONE_BASED
-from tracking_parts.io.sequences import parse_region
+from tracking_parts.io.sequences import FARTHEST, parse_region
 from tracking_parts.result import State
 
 
@@ -32,10 +32,7 @@ def read_results(path: str | Path, format_name: str) -> list[ResultRow]:
     if format_name not in _READERS:
         raise FormatError(f"cannot read results in format {format_name!r}: known are {', '.join(READABLE_FORMATS)}")
     path = Path(path)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text file'}") from error
+    lines = read_text(path).splitlines()
     if format_name == "csv":
         if not lines or lines[0].strip() != CSV_HEADER:
             raise FormatError(f"{path} does not begin with {CSV_HEADER}")
@@ -55,7 +52,7 @@ def _rows(
 
 
 def _parse_jsonl(index: int, line: str) -> ResultRow:
-    row = json.loads(line)
+    row = parse_json(line)
     box = Box(*_finite(row["box"], 4))
     points = [_finite(point, 2) for point in row["polygon"]]
     return ResultRow(int(row["frame"]), box, _polygon(points), float(row["confidence"]), State(row["state"]))
@@ -101,6 +98,8 @@ def _finite(values: Iterable[float | str], count: int) -> tuple[float, ...]:
         raise FormatError(f"{len(numbers)} numbers instead of {count}")
     if not all(math.isfinite(number) for number in numbers):
         raise FormatError(f"{numbers} are not all finite")
+    if max(map(abs, numbers)) > FARTHEST:
+        raise FormatError(f"{numbers} are not all pixels of a picture")
     return numbers
 
 

@@ -22,11 +22,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from tracking_parts.errors import FormatError, OutputError
 from tracking_parts.geometry import Polygon
 from tracking_parts.io import cvat
+from tracking_parts.io.growing_file import GrowingFile
 from tracking_parts.io.result_layout import CSV_HEADER, ONE_BASED, VOT_START, SequenceInfo
 from tracking_parts.io.result_readers import READABLE_FORMATS, ResultRow, read_results
 from tracking_parts.result import Result
@@ -60,13 +61,11 @@ class ResultWriter:
         self._format = row_format
         self._info = info
         self._last_index: int | None = None
-        self._stream = self._open()
-        self._tail_at = 0  # where the rows end
-        self._length = 0  # of the whole file
+        self._file = GrowingFile(self.path)
         try:
-            self._append(row_format.head(info), row_format.tail(None, None, info))
+            self._file.append(row_format.head(info), row_format.tail(None, None, info))
         except BaseException:
-            self._stream.close()
+            self._file.close()
             raise
 
     def write(self, frame_index: int, result: Result) -> None:
@@ -75,16 +74,11 @@ class ResultWriter:
         if not result.box.is_finite:
             raise OutputError(f"cannot write frame {frame_index}: its box {result.box.xywh} is not finite")
         row = self._format.row(frame_index, result, self._last_index is None)
-        self._append(row, self._format.tail(frame_index, result, self._info))
+        self._file.append(row, self._format.tail(frame_index, result, self._info))
         self._last_index = frame_index
 
     def close(self) -> None:
-        if self._stream.closed:
-            return
-        try:
-            self._stream.close()
-        except OSError as error:
-            raise self._error(error) from error
+        self._file.close()
 
     def __enter__(self) -> ResultWriter:
         return self
@@ -93,30 +87,6 @@ class ResultWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _open(self) -> IO[bytes]:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Unbuffered: each row reaches the file by one call, so no kill can leave half a row or half a tail.
-            return self.path.open("wb", buffering=0)
-        except OSError as error:
-            raise self._error(error) from error
-
-    def _append(self, row: str, tail: str) -> None:
-        """Overwrite the old tail by the row and the new tail, in one call so that the file is valid at any moment."""
-        content, ending = row.encode(), tail.encode()
-        # Never shorter than what it replaces, else the end of the old tail would stay behind the new one.
-        missing = self._length - self._tail_at - len(content) - len(ending)
-        block = content + ending + b" " * missing
-        try:
-            self._stream.seek(self._tail_at)
-            written = self._stream.write(block)
-        except (OSError, ValueError) as error:  # ValueError: the file was closed
-            raise self._error(error) from error
-        if written != len(block):
-            raise OutputError(f"cannot write {self.path}: only {written} of {len(block)} bytes fit")
-        self._tail_at += len(content)
-        self._length = self._tail_at + len(block) - len(content)
 
     def _check_index(self, frame_index: int) -> None:
         if frame_index < 0:
@@ -130,9 +100,6 @@ class ResultWriter:
                 f"cannot write frame {frame_index} to {self.path} after frame {self._last_index}: "
                 "its format has no frame numbers, so none may be left out"
             )
-
-    def _error(self, error: Exception) -> OutputError:
-        return OutputError(f"cannot write {self.path}: {getattr(error, 'strerror', None) or error}")
 
 
 def open_result_writer(format_name: str, path: str | Path, info: SequenceInfo) -> ResultWriter:

@@ -26,10 +26,11 @@ import logging
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from tracking_parts.errors import FormatError, SourceError
+from tracking_parts.errors import FormatError, SourceError, quoted
 from tracking_parts.geometry import Box, Polygon
+from tracking_parts.io.plain_files import read_text
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ GroundTruth = tuple[Polygon | None, ...]
 
 IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 FRAME_FOLDERS = ("color", "img")
+FARTHEST = 1e9  # pixels from the picture's corner; whatever lies beyond is damage, and its area would overflow
+LONGEST_NAME = 255  # bytes, of a listed folder
 OTB_ORIGIN = 1.0  # the first pixel of an OTB image is (1, 1)
 # OTB's ground truth for this sequence begins at a later image than the folder does.
 OTB_FIRST_IMAGE = {"David": 300}
@@ -99,8 +102,7 @@ def find_sequences(folder: str | Path) -> list[Sequence]:
         raise SourceError(f"no folder at {folder}")
     listing = folder / "list.txt"
     if listing.is_file():
-        names = [line.strip() for line in _read_text(listing).splitlines() if line.strip()]
-        folders = [folder / name for name in names]
+        folders = [folder / name for name in _listed_names(listing)]
     elif _truth_targets(folder):
         folders = [folder]
     else:
@@ -110,11 +112,21 @@ def find_sequences(folder: str | Path) -> list[Sequence]:
     return [read_sequence(path, target=target) for path in folders for target in _truth_targets(path) or [None]]
 
 
+def _listed_names(listing: Path) -> list[str]:
+    """The names in a ``list.txt``: folders beside it or below, never elsewhere."""
+    names = [line.strip() for line in read_text(listing).splitlines() if line.strip()]
+    for name in names:
+        path = PurePath(name)
+        if path.is_absolute() or ".." in path.parts or not name.isprintable() or len(name.encode()) > LONGEST_NAME:
+            raise FormatError(f"{listing}: {quoted(name)} is no folder beside it")
+    return names
+
+
 def read_ground_truth(path: str | Path, *, origin: float = 0.0) -> GroundTruth:
     """One region per row; ``origin`` is the coordinate that the file gives to the image's first pixel."""
     path = Path(path)
     regions: list[Polygon | None] = []
-    for number, line in enumerate(_read_text(path).rstrip().splitlines(), start=1):
+    for number, line in enumerate(read_text(path).rstrip().splitlines(), start=1):
         try:
             regions.append(parse_region(line, origin=origin))
         except FormatError as error:
@@ -134,13 +146,13 @@ def parse_region(text: str, *, origin: float = 0.0) -> Polygon | None:
     try:
         numbers = [float(field) for field in fields]
     except ValueError:
-        raise FormatError(f"{text.strip()[:60]!r} is no list of numbers") from None
+        raise FormatError(f"{quoted(text.strip())} is no list of numbers") from None
     if len(numbers) not in (4, 8):
         raise FormatError(f"{len(numbers)} numbers instead of 4 (rectangle) or 8 (polygon)")
     if any(math.isnan(number) for number in numbers):
         return None
-    if any(math.isinf(number) for number in numbers):
-        raise FormatError(f"{text.strip()[:60]!r} is not finite")
+    if max(map(abs, numbers)) > FARTHEST:
+        raise FormatError(f"{quoted(text.strip())} lies far outside of any picture")
     if len(numbers) == 4:
         x, y, w, h = numbers
         return Box(x - origin, y - origin, w, h).polygon if w > 0 and h > 0 else None
@@ -219,8 +231,9 @@ def _otb_frames(name: str, frames: list[Path], rows: int) -> list[Path]:
 def _read_attributes(folder: Path, length: int) -> dict[str, tuple[bool, ...]]:
     attributes: dict[str, tuple[bool, ...]] = {}
     for path in sorted((*folder.glob("*.label"), *folder.glob("*.tag"))):
+        text = read_text(path)
         try:
-            numbers = [float(value) for value in _read_text(path).replace(",", " ").split()]
+            numbers = [float(value) for value in text.replace(",", " ").split()]
         except ValueError:
             raise FormatError(f"{path} holds something that is no number") from None
         if set(numbers) <= {0.0, 1.0}:
@@ -232,15 +245,11 @@ def _read_attributes(folder: Path, length: int) -> dict[str, tuple[bool, ...]]:
 def _read_fps(folder: Path) -> float | None:
     """VOT keeps the frame rate in a file named ``sequence``."""
     path = folder / "sequence"
-    found = re.search(r"^\s*fps\s*=\s*([0-9.]+)\s*$", _read_text(path), re.MULTILINE) if path.is_file() else None
+    if not path.is_file():
+        return None
+    # No \s at the ends: it would run over all following lines, from each of them anew.
+    found = re.search(r"^[ \t]*fps[ \t]*=[ \t]*([0-9.]{1,20})[ \t\r]*$", read_text(path), re.MULTILINE)
     try:
         return (float(found[1]) or None) if found else None
     except ValueError:
         return None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no text file'}") from error

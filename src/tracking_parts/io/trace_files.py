@@ -1,34 +1,36 @@
 """Traces on disk: ``000123.npz`` per frame, complete by itself, and ``trace.jsonl`` with one line of scalars per frame.
 
-The archives hold plain arrays only and are read with ``allow_pickle=False``.
+The archives hold plain arrays only and are read by :mod:`tracking_parts.io.npz_files`.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import zipfile
-import zlib
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.errors import FormatError
+from tracking_parts.errors import FormatError, one_line
 from tracking_parts.geometry import Box, CropWindow, Point
+from tracking_parts.io.files import atomic_path, remove_leftovers
+from tracking_parts.io.growing_file import GrowingFile
+from tracking_parts.io.npz_files import SIGNS_OF_DAMAGE, read_npz_arrays
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace, PartsTrace
 
+LARGEST_TRACE = 64 << 20  # bytes of one frame's arrays
 SUMMARY_NAME = "trace.jsonl"
 _FRAME_NAME = re.compile(r"(\d{6,})\.npz")
 _MAPS = ("filter_votes", "convnet_votes", "combined_votes")
 _POINTS = ("filter_centre", "convnet_centre", "centre")
 _PART_FIELDS = tuple(field.name for field in fields(PartsTrace))
+_PAIRS = ("sizes", "offsets", "votes")  # two numbers per part
 _WINDOW_FIELDS = tuple(field.name for field in fields(CropWindow))
 
 Arrays = dict[str, NDArray[Any]]
@@ -37,24 +39,22 @@ Arrays = dict[str, NDArray[Any]]
 class TraceWriter:
     """Writes one trace per frame into a folder; what is there is whole at any moment.
 
-    Traces that an earlier run left in the folder are removed: frames of two runs would be read as one.
+    Traces that an earlier run left in the folder are removed, unless this one goes on with it:
+    frames of two runs would be read as one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keep: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for frame in traced_frames(folder):
+        for frame in () if keep else traced_frames(folder):
             _path_of(folder, frame).unlink()
+        remove_leftovers(folder)
         self.folder = folder
-        self._summary: TextIO = (folder / SUMMARY_NAME).open("w", encoding="utf-8")
+        self._summary = GrowingFile(folder / SUMMARY_NAME)
 
     def write(self, trace: FrameTrace) -> None:
-        path = _path_of(self.folder, trace.frame_index)
-        unfinished = path.with_suffix(".unfinished")
-        with unfinished.open("wb") as file:
+        with atomic_path(_path_of(self.folder, trace.frame_index)) as unfinished, unfinished.open("wb") as file:
             np.savez_compressed(file, **_arrays_from_trace(trace))  # type: ignore[arg-type]
-        os.replace(unfinished, path)
-        self._summary.write(json.dumps(_strict(trace.summary()), allow_nan=False) + "\n")
-        self._summary.flush()
+        self._summary.append(json.dumps(_strict(trace.summary()), allow_nan=False) + "\n")
 
     def close(self) -> None:
         self._summary.close()
@@ -86,10 +86,10 @@ def read_trace(folder: str | Path, frame: int) -> FrameTrace:
         has = f"it has {len(known)} frames from {known[0]} to {known[-1]}" if known else "it has no traced frame"
         raise FormatError(f"no trace of frame {frame} in {place}: {has}")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return _trace_from_arrays({name: archive[name] for name in archive.files})
-    except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FormatError(f"the trace {path} is damaged: {error}") from error
+        with path.open("rb") as file:
+            return _trace_from_arrays(read_npz_arrays(file, LARGEST_TRACE))
+    except SIGNS_OF_DAMAGE as error:
+        raise FormatError(f"the trace {path} is damaged: {one_line(error)}") from error
 
 
 def _trace_folder(folder: Path) -> Path:
@@ -129,6 +129,7 @@ def _arrays_from_trace(trace: FrameTrace) -> Arrays:
         "part_agreement": np.array(trace.part_agreement, np.float64),
         "highly_confident": np.array(trace.highly_confident, np.bool_),
         "events": np.array(trace.events, np.str_),
+        "fault": np.array(trace.fault, np.str_),
         **{f"parts.{name}": getattr(trace.parts, name) for name in _PART_FIELDS},
     }
 
@@ -138,6 +139,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
     if len({len(getattr(parts, name)) for name in _PART_FIELDS}) != 1:
         raise ValueError("its part arrays differ in length")
     window = CropWindow(**{name: int(value) for name, value in zip(_WINDOW_FIELDS, arrays["window"], strict=True)})
+    _check_kinds(arrays)
     if arrays["crop"].shape != (window.crop_height, window.crop_width, 3):
         size = f"{window.crop_width}x{window.crop_height}"
         raise ValueError(f"its crop has shape {arrays['crop'].shape} in a window of {size} pixels")
@@ -157,7 +159,21 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
         highly_confident=bool(arrays["highly_confident"]),
         parts=parts,
         events=tuple(str(event) for event in arrays["events"]),
+        fault=str(arrays.get("fault", "")),  # older traces have none
     )
+
+
+def _check_kinds(arrays: Arrays) -> None:
+    """Numbers where numbers are, and as many dimensions as viewers take for granted."""
+    if arrays["crop"].dtype != np.uint8:
+        raise ValueError("its crop is no picture of 8 bits")
+    for name in _MAPS:
+        if arrays[name].ndim != 2 or arrays[name].dtype.kind != "f":
+            raise ValueError(f"its {name} are no map")
+    for name in _PART_FIELDS:
+        values = arrays[f"parts.{name}"]
+        if values.shape[1:] != ((2,) if name in _PAIRS else ()) or values.dtype.kind not in "fiub":
+            raise ValueError(f"its parts' {name} are not numbers of parts")
 
 
 def _result_from_arrays(arrays: Arrays) -> Result:

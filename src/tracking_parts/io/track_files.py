@@ -67,12 +67,13 @@ def _jsonl(info: SequenceInfo, tracks: Sequence[Track]) -> str:
 def _csv(info: SequenceInfo, tracks: Sequence[Track]) -> str:
     lines = [f"target,{CSV_HEADER}\n"]
     for track in tracks:
-        name = _quoted(track.name)
+        name = quoted(track.name)
         lines += [f"{name},{csv_row(index, result)}" for index, result in track.rows]
     return "".join(lines)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A field of a CSV file."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="").writerow([text])
     return stream.getvalue()

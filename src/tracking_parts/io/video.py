@@ -19,12 +19,15 @@ import numpy as np
 from av.stream import Disposition
 from numpy.typing import NDArray
 
-from tracking_parts.errors import SourceError
+from tracking_parts.errors import SourceError, one_line
 from tracking_parts.io.containers import missing_bytes
+from tracking_parts.io.image_sizes import MOST_PIXELS, announced_size, promises_too_much
 from tracking_parts.io.sequences import GroundTruth, read_sequence
 from tracking_parts.io.video_writer import VideoWriter
 
 __all__ = [
+    "DECODING_ERRORS",
+    "MOST_PIXELS",
     "BrokenSourceError",
     "Frame",
     "FrameSource",
@@ -41,6 +44,8 @@ logger = logging.getLogger(__name__)
 Frame = NDArray[Any]  # [rows, columns] or [rows, columns, channels]
 
 STREAM_TIMEOUT_SECONDS = 20.0
+# What the video library raises over damaged data; ValueError for a layout of pixels that it cannot convert.
+DECODING_ERRORS = (av.FFmpegError, OSError, ValueError)
 
 
 class BrokenSourceError(SourceError):
@@ -136,7 +141,16 @@ def read_image(path: Path) -> Frame:
         content = np.fromfile(path, dtype=np.uint8)
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
-    image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED) if content.size else None
+    header = content.tobytes()
+    if promises_too_much(header):
+        raise SourceError(f"{path} is damaged: a part of it is missing")
+    size_wh = announced_size(header)
+    if size_wh is not None and size_wh[0] * size_wh[1] > MOST_PIXELS:
+        raise SourceError(f"{path} has {size_wh[0]}x{size_wh[1]} pixels, more than are decoded")
+    try:
+        image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED) if content.size else None
+    except cv2.error as error:
+        raise SourceError(f"{path} is damaged or no image: {one_line(error)}") from error
     if image is None:
         raise SourceError(f"{path} is damaged or no image")
     return image
@@ -196,14 +210,25 @@ def open_container(address: str) -> tuple[Any, av.VideoStream]:
     """A video file or stream as the video library sees it, and the stream of pictures in it."""
     is_stream = "://" in address
     try:
-        container = av.open(address, timeout=STREAM_TIMEOUT_SECONDS if is_stream else None)
-    except (av.FFmpegError, OSError) as error:
+        container = av.open(
+            address,
+            timeout=STREAM_TIMEOUT_SECONDS if is_stream else None,
+            # A file on disk may be a list of addresses: nothing is fetched that nobody asked for. (Not by ``options``:
+            # those are also for streams, and a container that finds its streams later takes the process down.)
+            container_options={} if is_stream else {"protocol_whitelist": "file"},
+            metadata_errors="replace",
+        )
+    except (av.FFmpegError, OSError, ValueError) as error:
         raise SourceError(_why_not_opened(address, error)) from error
     stream = container.streams.best("video")
     # A picture that belongs to a piece of music counts as a video stream.
     if not isinstance(stream, av.VideoStream) or stream.disposition & Disposition.attached_pic:
         container.close()
         raise SourceError(f"{address} holds no video")
+    if stream.codec_context is None:  # to decode it all the same would take the process down
+        container.close()  # type: ignore[unreachable]
+        raise SourceError(f"{address} is a video of an unknown kind")
+    stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
     return container, stream
 
 
@@ -252,7 +277,7 @@ def _decode(container: Any, stream: av.VideoStream, address: str) -> Generator[a
                 fault = "its data are incomplete"
                 break
             pictures = packet.decode()
-        except (av.FFmpegError, OSError) as error:
+        except DECODING_ERRORS as error:
             fault = str(getattr(error, "strerror", None) or error)
             break
         for picture in pictures:
@@ -277,7 +302,7 @@ def _delayed(stream: av.VideoStream, before_pts: int | None) -> Iterator[av.Vide
     """What the decoder still holds back when a packet fails: good pictures, as far as they precede that packet's."""
     try:
         pictures = stream.codec_context.decode(None)
-    except (av.FFmpegError, OSError):
+    except DECODING_ERRORS:
         return
     for picture in pictures:
         late = picture.pts is not None and before_pts is not None and picture.pts >= before_pts
@@ -295,8 +320,11 @@ def _converted(
 
 
 def upright_bgr(picture: av.VideoFrame) -> NDArray[np.uint8]:
-    """A picture as a BGR array, turned as its metadata ask."""
-    frame = np.asarray(picture.to_ndarray(format="bgr24"), np.uint8)
+    """A picture as a BGR array, turned as its metadata ask; :class:`SourceError` where it cannot be converted."""
+    try:
+        frame = np.asarray(picture.to_ndarray(format="bgr24"), np.uint8)
+    except DECODING_ERRORS as error:
+        raise SourceError(f"a picture of the video cannot be converted: {one_line(error)}") from error
     quarter_turns = round(picture.rotation / 90) % 4  # counter-clockwise, as np.rot90 turns
     return np.ascontiguousarray(np.rot90(frame, quarter_turns)) if quarter_turns else frame
 

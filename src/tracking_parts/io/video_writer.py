@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracking_parts.errors import OutputError
+from tracking_parts.io.files import temporary_beside
 
 # An ordinary MP4 keeps its index at the end and is lost without it. Here each frame is a fragment with its own index,
 # which costs about a hundred bytes per frame.
@@ -26,7 +28,8 @@ BITS_PER_PIXEL = 0.2  # for encoders that are steered by bit rate
 class VideoWriter:
     """An H.264 video (MPEG-4 part 2 where no H.264 encoder is there) from BGR frames.
 
-    The encoding needs even sizes: an odd one is extended by a copy of its last row or column.
+    The encoding needs even sizes: an odd one is extended by a copy of its last row or column. The file has its name
+    from the moment on at which it can be played, one frame after the first; until then it is a hidden one beside it.
     """
 
     def __init__(self, path: str | Path, fps: float, size_wh: tuple[int, int]) -> None:
@@ -40,7 +43,9 @@ class VideoWriter:
         self._rate = max(Fraction(fps).limit_denominator(1001), Fraction(1, 1001))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._container = av.open(str(self.path), "w", format="mp4", options=CONTAINER_OPTIONS)
+            self._hidden = self._hide()
+            place = self.path if self._hidden is None else self._hidden
+            self._container = av.open(str(place), "w", format="mp4", options=CONTAINER_OPTIONS)
         except (av.FFmpegError, OSError) as error:
             raise self._error(error) from error
         self._stream = self._add_stream()
@@ -66,6 +71,22 @@ class VideoWriter:
         except (av.FFmpegError, OSError) as error:
             raise self._error(error) from error
         self._frame_count += 1
+        if self._frame_count == 2:
+            self._show()
+
+    def _hide(self) -> Path | None:
+        """Where to write until there is something to be played; None: what is no file (a device) is written to."""
+        if self.path.exists() and not self.path.is_file():
+            return None
+        self.path.unlink(missing_ok=True)  # else an earlier run's would stand for this one's for a while
+        return temporary_beside(self.path)
+
+    def _show(self) -> None:
+        """Give the file its name."""
+        if self._hidden is not None:
+            with suppress(PermissionError):  # where an open file cannot be renamed: when it is closed
+                self._hidden.replace(self.path)
+                self._hidden = None
 
     def close(self) -> None:
         """Finish the file; further calls do nothing."""
@@ -78,8 +99,13 @@ class VideoWriter:
                     self._container.mux(self._stream.encode(None))
             finally:
                 self._container.close()
+            if self._frame_count:
+                self._show()
         except (av.FFmpegError, OSError) as error:
             raise self._error(error) from error
+        finally:
+            if self._hidden is not None:
+                self._hidden.unlink(missing_ok=True)
 
     def __enter__(self) -> VideoWriter:
         return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,14 +12,20 @@ import safetensors
 import safetensors.torch
 import torch
 
-from tracking_parts.errors import WeightsError
+from tracking_parts.errors import WeightsError, one_line
+from tracking_parts.io.npz_files import SIGNS_OF_DAMAGE, read_npz_arrays
 from tracking_parts.io.torch_files import read_torch_file
 from tracking_parts.vgg import VGG_LAYERS, VGGLayer
 
 Tensors = dict[str, torch.Tensor]
 
+LARGEST_FILE = 2 << 30  # bytes; VGG-16 with its classifier takes half a gigabyte
+
 
 def read_arrays(path: Path) -> Tensors:
+    """What looks like one of the known arrays; bounded by the file's size whatever it says of itself."""
+    if path.stat().st_size > LARGEST_FILE:
+        raise WeightsError(f"{path.name} has {path.stat().st_size} bytes: no weights of VGG-16 are that large")
     if path.suffix == ".safetensors":
         return read_safetensors(path)
     if path.suffix == ".npz":
@@ -31,19 +36,18 @@ def read_arrays(path: Path) -> Tensors:
 
 
 def read_npz(content: bytes) -> Tensors:
-    wanted = known_names()
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            return {name: torch.from_numpy(archive[name]) for name in archive.files if name in wanted}
-    except (ValueError, OSError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise WeightsError(f"no readable .npz file: {error}") from error
+        arrays = read_npz_arrays(io.BytesIO(content), LARGEST_FILE, known_names())
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    except SIGNS_OF_DAMAGE as error:
+        raise WeightsError(f"no readable .npz file: {one_line(error)}") from error
 
 
 def read_safetensors(path: Path) -> Tensors:
     try:
         return dict(safetensors.torch.load_file(path))
     except (safetensors.SafetensorError, OSError, ValueError) as error:
-        raise WeightsError(f"no readable safetensors file: {error}") from error
+        raise WeightsError(f"no readable safetensors file: {one_line(error)}") from error
 
 
 def select_layers(arrays: Mapping[str, torch.Tensor]) -> Tensors:

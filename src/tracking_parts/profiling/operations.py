@@ -9,39 +9,38 @@ are two operations. The trunk's work is that of its definition: an engine that g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from tracking_parts.trunk_engines import Maps, TrunkEngine, layers_up_to
+from tracking_parts.trunk_engines import Maps, TrunkEngine
 from tracking_parts.vgg import VGGLayer
 
 
-def trunk_operations(taps: Sequence[str], size_hw: tuple[int, int], ranks: Mapping[str, int]) -> int:
-    """Operations of one pass of the frozen layers, as deep as the deepest tap, over one crop.
+def trunk_operations(layers: Iterable[VGGLayer], size_hw: tuple[int, int]) -> int:
+    """Operations of one pass of the frozen layers over one crop.
 
-    Layers with a rank are factorised: a 3x3 convolution to so many channels, then a 1x1 convolution.
-
-    >>> trunk_operations(["conv1_1"], (8, 8), {}) == 2 * 9 * 3 * 64 * 8 * 8
-    True
-    >>> trunk_operations(["conv1_1"], (8, 8), {"conv1_1": 5}) == 2 * (9 * 3 * 5 + 5 * 64) * 8 * 8
+    >>> from tracking_parts.vgg import layers_up_to
+    >>> trunk_operations(layers_up_to(["conv1_1"]), (8, 8)) == 2 * 9 * 3 * 64 * 8 * 8
     True
     """
     height, width = size_hw
-    return sum(
-        2 * _products_per_cell(layer, ranks.get(layer.name)) * (height // layer.stride) * (width // layer.stride)
-        for layer in layers_up_to(taps)
-    )
+    return sum(2 * _products_per_cell(layer) * (height // layer.stride) * (width // layer.stride) for layer in layers)
 
 
-def _products_per_cell(layer: VGGLayer, rank: int | None) -> int:
-    if rank is None:
+def _products_per_cell(layer: VGGLayer) -> int:
+    """Of a factorised layer: a 3x3 convolution to few channels, then a 1x1 convolution.
+
+    >>> _products_per_cell(VGGLayer("conv1_1", 0, 3, 64, False, 1, rank=5)) == 9 * 3 * 5 + 5 * 64
+    True
+    """
+    if layer.rank is None:
         return 9 * layer.in_channels * layer.out_channels
-    return 9 * layer.in_channels * rank + rank * layer.out_channels
+    return 9 * layer.in_channels * layer.rank + layer.rank * layer.out_channels
 
 
 def _cubed(share: float) -> Callable[..., int]:
@@ -101,20 +100,21 @@ def counted_operations() -> Iterator[OperationCounter]:
 class CountedEngine:
     """An engine whose work is that of the layers' definition: some do it where torch cannot see."""
 
-    def __init__(
-        self, engine: TrunkEngine, taps: Sequence[str], ranks: Mapping[str, int], counter: OperationCounter
-    ) -> None:
+    def __init__(self, engine: TrunkEngine, layers: Sequence[VGGLayer], counter: OperationCounter) -> None:
         self.name = engine.name
-        self._engine, self._taps, self._ranks, self._counter = engine, tuple(taps), ranks, counter
+        self._engine, self._layers, self._counter = engine, tuple(layers), counter
 
     def __call__(self, rgb: Tensor) -> Maps:
         before = self._counter.read()
         maps = self._engine(rgb)
         count, _, height, width = rgb.shape
         seen = round(self._counter.read() - before)
-        work = trunk_operations(self._taps, (height, width), self._ranks)
+        work = trunk_operations(self._layers, (height, width))
         self._counter.charge(count * work, instead_of=seen)
         return maps
 
     def expect_batches(self) -> None:
         self._engine.expect_batches()
+
+    def side_by_side(self) -> AbstractContextManager[bool]:
+        return self._engine.side_by_side()

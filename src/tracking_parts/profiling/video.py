@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-import torch
-
 from tracking_parts.errors import SourceError
 from tracking_parts.geometry import Box
 from tracking_parts.io.video import FrameSource
@@ -16,6 +14,7 @@ from tracking_parts.profiling.figures import Profile
 from tracking_parts.profiling.gemm import measure_gemm_peak
 from tracking_parts.profiling.operations import CountedEngine, counted_operations
 from tracking_parts.profiling.stages import Amounts, StageMeter, run_metered
+from tracking_parts.threads import trunk_threads
 from tracking_parts.tracker import Tracker
 
 
@@ -44,7 +43,7 @@ def profile_video(
             raise SourceError("a profile needs at least two frames: on the first one nothing is tracked yet")
         with open_frames() as frames:
             operations = count_operations(tracker, frames, box)
-    found = {"engine": tracker.engine, "threads": torch.get_num_threads(), **(made_with or {})}
+    found = {"engine": tracker.engine, "threads": trunk_threads(), **(made_with or {})}
     return Profile(found, first, tuple(rest), tuple(operations[1:]), peak, load_seconds, whole_seconds)
 
 
@@ -53,7 +52,7 @@ def count_operations(tracker: Tracker, frames: FrameSource, box: Box) -> list[Am
     extract = tracker._extract
     engine = extract.engine
     with counted_operations() as counter:
-        extract.engine = CountedEngine(engine, extract.taps, extract.ranks, counter)
+        extract.engine = CountedEngine(engine, extract.layers, counter)
         try:
             return run_metered(tracker, frames, box, StageMeter(counter.read))
         finally:

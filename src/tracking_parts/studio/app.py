@@ -11,35 +11,40 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from tracking_parts import __version__
-from tracking_parts.errors import TargetNameError, TrackingPartsError
+from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError
 from tracking_parts.studio.access import AccessControl, AccessRules
+from tracking_parts.studio.connections import BoundedBodies
 from tracking_parts.studio.inside import unpack_trace
-from tracking_parts.studio.model import Project
+from tracking_parts.studio.model import LARGEST_NUMBER, Project
 from tracking_parts.studio.studio import Studio
 from tracking_parts.studio.tab_socket import add_socket
 
 STATIC = Path(__file__).parent / "static"
 WIDEST_PICTURE = 3840
 A_DAY = 86400
+LONGEST_NAME = 255
+Width = Annotated[int, Query(ge=16, le=WIDEST_PICTURE)]
+WholeNumber = Annotated[int, Field(ge=0, le=LARGEST_NUMBER)]
 
 
 class OpenRequest(BaseModel):
     """What to open: a file of the opened folder by its name, the bundled clip, or a camera by its number."""
 
     kind: Literal["file", "clip", "camera"]
-    name: str = ""
+    name: str = Field("", max_length=LONGEST_NAME)
 
 
 class ExportRequest(BaseModel):
     """Which file to make. No targets means all."""
 
-    format: str
-    targets: list[int] | None = None
+    format: str = Field(max_length=40)
+    targets: list[WholeNumber] | None = Field(None, max_length=1000)
     with_video: bool = True
 
 
@@ -58,7 +63,7 @@ def make_app(studio: Studio, rules: AccessRules) -> ASGIApp:
     _add_project(app, studio)
     _add_exports(app, studio)
     add_socket(app, studio)
-    return AccessControl(app, rules)
+    return AccessControl(BoundedBodies(app), rules)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -71,6 +76,11 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(OSError)
     async def disk(request: Request, error: Exception) -> Response:
         return JSONResponse({"message": f"the computer says: {getattr(error, 'strerror', None) or error}"}, 500)
+
+    @app.exception_handler(Exception)
+    async def defect(request: Request, error: Exception) -> Response:
+        """A mistake of ours: told here in words, and in full where the studio was started."""
+        return JSONResponse({"message": "the studio made a mistake: see where it was started"}, 500)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: Exception) -> Response:
@@ -109,7 +119,10 @@ def _add_opening(app: FastAPI, studio: Studio) -> None:
     @app.post("/api/uploads")
     async def upload(request: Request, name: Annotated[str, Query(max_length=300)] = "video") -> dict[str, str]:
         announced = request.headers.get("content-length", "")
-        path = await studio.uploads.receive(request.stream(), int(announced) if announced.isdecimal() else None)
+        try:
+            path = await studio.uploads.receive(request.stream(), int(announced) if announced.isdecimal() else None)
+        except ClientDisconnect:
+            raise SourceError("the upload was broken off, or stood still for too long") from None
         return _named(await run_in_threadpool(studio.open_upload, path, name))
 
     @app.post("/api/projects/{project_id}/copy")
@@ -124,7 +137,7 @@ def _add_opening(app: FastAPI, studio: Studio) -> None:
 
 def _add_project(app: FastAPI, studio: Studio) -> None:
     @app.get("/api/projects/{project_id}/frames/{index}.jpg")
-    def frame(project_id: str, index: int, w: Annotated[int, Query(ge=16, le=WIDEST_PICTURE)] = 1280) -> Response:
+    def frame(project_id: str, index: WholeNumber, w: Width = 1280) -> Response:
         decoded = studio.session(project_id).frame(index, w)
         return Response(
             decoded.jpeg,
@@ -144,7 +157,7 @@ def _add_project(app: FastAPI, studio: Studio) -> None:
         return Response("{" + ",".join(blocks) + "}", media_type="application/json")
 
     @app.get("/api/projects/{project_id}/inside/{target_id}/{index}")
-    def inside(project_id: str, target_id: int, index: int) -> dict[str, Any]:
+    def inside(project_id: str, target_id: WholeNumber, index: WholeNumber) -> dict[str, Any]:
         if target_id not in {target.id for target in studio.store.targets(project_id)}:
             raise TargetNameError("there is no such target any more")
         packed = studio.store.inside(target_id, index)

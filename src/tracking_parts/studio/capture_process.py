@@ -36,8 +36,8 @@ def wait_for_end(ended: threading.Event) -> None:
 
 def record(source: str, folder: Path, fps: float, most: int, ended: threading.Event) -> None:
     """At most ``fps`` pictures a second: those between are left out."""
-    folder.mkdir(parents=True, exist_ok=True)
     with open_source(source) as frames:
+        folder.mkdir(parents=True, exist_ok=True)
         count, due = 0, time.monotonic()
         for frame in frames:
             if ended.is_set() or count >= most:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import struct
@@ -18,13 +19,18 @@ from typing import Any
 import numpy as np
 
 from tracking_parts.errors import SourceError
+from tracking_parts.io.image_sizes import MOST_PIXELS
+from tracking_parts.io.plain_files import parse_json
 from tracking_parts.io.random_access import Picture
+from tracking_parts.studio.model import whole_number
+from tracking_parts.studio.store import clean_name
 
 OPEN_SECONDS = 120.0  # the packets of a long video are listed once
 FRAME_SECONDS = 30.0
 PIPE_BYTES = 1 << 20
 LONGEST_HEADER = 1 << 16
-LARGEST_BLOCK = 8192 * 8192 * 3
+LONGEST_ERROR = 500
+LARGEST_BLOCK = MOST_PIXELS * 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class Decoder:
         _widen(self._process)
         try:
             header, _ = self._receive(OPEN_SECONDS)
-            self.facts = _facts(header)
+            self.facts = read_facts(header)
         except BaseException:
             self.close()
             raise
@@ -90,7 +96,10 @@ class Decoder:
             self._forget_answer()
             self._write({})
             header, _ = self._receive(self._frame_seconds)
-            return int(header["frames"])
+            try:
+                return int(header["frames"])
+            except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+                raise self._broken("it gave nonsense") from error
 
     @property
     def is_alive(self) -> bool:
@@ -120,8 +129,11 @@ class Decoder:
         assert self._asked is not None
         index, self._asked = self._asked[0], None
         header, (raw, jpeg) = self._receive(self._frame_seconds)
-        width, height = header["size"]
-        picture = np.frombuffer(raw, np.uint8).reshape(height, width, 3) if raw else None
+        try:
+            width, height = (int(value) for value in header["size"])
+            picture = np.frombuffer(raw, np.uint8).reshape(height, width, 3) if raw else None
+        except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+            raise self._broken("it gave nonsense") from error
         return Decoded(index, picture, bytes(jpeg))
 
     def _forget_answer(self) -> None:
@@ -144,15 +156,15 @@ class Decoder:
         if length > LONGEST_HEADER:
             raise self._broken("it gave nonsense")
         try:
-            header = json.loads(self._take(length, deadline))
+            header = parse_json(bytes(self._take(length, deadline)))
             sizes = (int(header.get("raw", 0)), int(header.get("jpeg", 0)))
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
             raise self._broken("it gave nonsense") from error
         if not all(0 <= size <= LARGEST_BLOCK for size in sizes):
             raise self._broken("it gave nonsense")
         blocks = (self._take(sizes[0], deadline), self._take(sizes[1], deadline))
         if "error" in header:
-            raise SourceError(str(header["error"]))
+            raise SourceError(" ".join(str(header["error"]).split())[:LONGEST_ERROR] or "it could not be decoded")
         return header, blocks
 
     def _take(self, count: int, deadline: float) -> bytearray:
@@ -175,10 +187,18 @@ class Decoder:
         return SourceError(f"the video could not be decoded: {reason}")
 
 
-def _facts(header: dict[str, Any]) -> SourceFacts:
-    width, height = (int(value) for value in header["size"])
-    fps = header["fps"]
-    return SourceFacts(str(header["name"]), int(header["frames"]), None if fps is None else float(fps), (width, height))
+def read_facts(header: dict[str, Any]) -> SourceFacts:
+    """What a source says of itself, checked: the process that says so has opened anybody's file."""
+    try:
+        width, height = (whole_number(value) for value in header["size"])
+        fps = None if header["fps"] is None else float(header["fps"])
+        frames = whole_number(header["frames"])
+        name = clean_name(str(header["name"]))
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+        raise SourceError("the video could not be decoded: it gave nonsense") from error
+    if width * height > MOST_PIXELS:
+        raise SourceError("the video could not be decoded: its pictures are too large")
+    return SourceFacts(name, frames, fps if fps is not None and 0 < fps < math.inf else None, (width, height))
 
 
 def _widen(process: subprocess.Popen[bytes]) -> None:

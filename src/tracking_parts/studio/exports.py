@@ -20,7 +20,7 @@ from tracking_parts.studio.decoder import Decoder
 from tracking_parts.studio.model import Project, Target
 from tracking_parts.studio.project_files import PROJECT_FILE_SUFFIX, write_project_file
 from tracking_parts.studio.store import Store
-from tracking_parts.viewers.annotate import annotate
+from tracking_parts.viewers.annotate import annotate_all
 
 VIDEO, PROJECT = "mp4", "project"
 EXPORT_FORMATS = (*TRACK_FORMATS, VIDEO, PROJECT)
@@ -111,10 +111,8 @@ def write_video(path: Path, project: Project, tracks: list[Track], progress: Pro
             assert picture is not None
             if index + 1 < total:
                 decoder.ask_ahead(index + 1)
-            for track, found in zip(tracks, results, strict=True):
-                if index in found:
-                    picture = annotate(picture, found[index], track.name)
-            writer.write(picture)
+            here = {track.name: found[index] for track, found in zip(tracks, results, strict=True) if index in found}
+            writer.write(annotate_all(picture, here))
             progress(index + 1, total)
 
 

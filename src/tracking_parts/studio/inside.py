@@ -16,8 +16,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.errors import FormatError
+from tracking_parts.errors import FormatError, one_line
 from tracking_parts.geometry import CropWindow
+from tracking_parts.io.plain_files import parse_json
 from tracking_parts.trace import FloatMap, FrameTrace
 
 VERSION = 1
@@ -62,8 +63,8 @@ def unpack_trace(packed: bytes) -> dict[str, Any]:
     """Ready for JSON: crop and maps in base 64, parts as lists."""
     try:
         return _unpack(packed)
-    except (ValueError, KeyError, TypeError, struct.error, zlib.error) as error:
-        raise FormatError(f"what was kept of this frame is damaged: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error, zlib.error) as error:
+        raise FormatError(f"what was kept of this frame is damaged: {one_line(error)}") from error
 
 
 def _unpack(packed: bytes) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def _unpack(packed: bytes) -> dict[str, Any]:
     unpacker = zlib.decompressobj()
     content = unpacker.decompress(packed[crop_length:-4], MOST_BYTES)
     (header_length,) = struct.unpack_from("<I", content)
-    header = json.loads(content[4 : 4 + header_length])
+    header = parse_json(content[4 : 4 + header_length])
     place = 4 + header_length
     rows, columns = (int(value) for value in header["cells"])
     maps = []

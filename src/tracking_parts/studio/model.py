@@ -8,10 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tracking_parts.geometry import Box, Point, Polygon
+from tracking_parts.io.sequences import FARTHEST
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace
 
+LARGEST_NUMBER = 10**9
+LONGEST_EVENT, MOST_EVENTS = 200, 100
 BY_HAND, BY_TRACKER = "hand", "tracker"
+TEACH, ANEW = "teach", "anew"  # a corrected box is one more confirmed sample, or the tracker begins anew from it
 # After Okabe and Ito: told apart by readers with any common form of colour blindness.
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#0072b2", "#f0e442", "#999999")
@@ -32,6 +36,7 @@ class Project:
     created: float
     opened: float
     frame: int = 0  # the one shown last
+    correcting: str = ANEW  # what a box does that is drawn of a target which is followed already
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +102,19 @@ class Row:
         """Of :meth:`to_dict`; ``ValueError``, ``KeyError`` or ``TypeError`` where it is none."""
         box = finite_box(values["box"])
         polygon = values["polygon"]
-        candidate, reliable, gold = (int(count) for count in values["roles"])
+        candidate, reliable, gold = (whole_number(count) for count in values["roles"])
         return cls(
-            frame=int(values["frame"]),
+            frame=whole_number(values["frame"]),
             box=box,
             polygon=box.polygon if polygon is None else _polygon(polygon),
-            confidence=float(values["confidence"]),
+            confidence=_finite(values["confidence"]),
             state=State(values["state"]),
             origin=BY_HAND if values["origin"] == BY_HAND else BY_TRACKER,
             agreement=_optional(values["agreement"]),
             distance=_optional(values["distance"]),
             highly_confident=bool(values["highly_confident"]),
             roles=(candidate, reliable, gold),
-            events=tuple(str(event) for event in values["events"]),
+            events=tuple(str(event)[:LONGEST_EVENT] for event in values["events"][:MOST_EVENTS]),
         )
 
 
@@ -117,7 +122,7 @@ def finite_box(values: Any) -> Box:
     """A box of four finite numbers with an area; ``ValueError`` or ``TypeError`` where it is none."""
     x, y, w, h = (float(value) for value in values)
     box = Box(x, y, w, h)
-    if not box.is_finite or w <= 0 or h <= 0:
+    if not box.is_finite or w <= 0 or h <= 0 or max(map(abs, box.xyxy)) > FARTHEST:
         raise ValueError(f"no box: {values}")
     return box
 
@@ -128,9 +133,7 @@ def _polygon(corners: Any) -> Polygon:
 
 
 def _point(values: Any) -> Point:
-    x, y = (float(value) for value in values)
-    if not (math.isfinite(x) and math.isfinite(y)):
-        raise ValueError(f"no point: {values}")
+    x, y = (_finite(value) for value in values)
     return (x, y)
 
 
@@ -139,4 +142,23 @@ def _known(value: float) -> float | None:
 
 
 def _optional(value: Any) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else _finite(value)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"no number: {value}")
+    return number
+
+
+def whole_number(value: Any) -> int:
+    """A number that counts frames, targets or parts; ``ValueError`` or ``TypeError`` where it is none.
+
+    >>> whole_number(7.0)
+    7
+    """
+    number = _finite(value)
+    if number != int(number) or not 0 <= number <= LARGEST_NUMBER:
+        raise ValueError(f"no whole number: {value}")
+    return int(number)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tracking_parts.errors import FormatError
+from tracking_parts.errors import FormatError, TrackingPartsError, one_line, quoted
 from tracking_parts.geometry import Box
 from tracking_parts.io.files import atomic_path
-from tracking_parts.studio.model import COLOUR, Project, Row, finite_box
-from tracking_parts.studio.store import LONGEST_NAME, Store
+from tracking_parts.io.npz_files import SIGNS_OF_DAMAGE, check_compression
+from tracking_parts.io.plain_files import parse_json
+from tracking_parts.studio.model import COLOUR, Project, Row, finite_box, whole_number
+from tracking_parts.studio.store import Store, clean_name
 
 PROJECT_FILE_SUFFIX = ".stp"
 FORMAT = "tracking-parts studio project 1"
@@ -30,6 +30,8 @@ LARGEST_TEXT = 1 << 28
 LARGEST_INSIDE = 1 << 22
 MOST_MEMBERS = 2_000_000
 HASHED_BYTES = 1 << 20
+COPIED_BYTES = 1 << 20
+MOST_TARGETS = 1000
 _INSIDE_NAME = re.compile(r"inside/(\d{1,6})/(\d{1,9})")
 
 
@@ -116,6 +118,7 @@ class ProjectFile:
         members = archive.infolist()
         if len(members) > MOST_MEMBERS:
             raise FormatError("this project file has too many parts")
+        check_compression(members)
         self._inside = {
             match.groups(): member for member in members if (match := _INSIDE_NAME.fullmatch(member.filename))
         }
@@ -132,7 +135,9 @@ class ProjectFile:
         member = self._archive.getinfo("video")
         if member.file_size > largest_bytes:
             raise FormatError("the video in this project file is too large")
-        with self._archive.open(member) as stream, path.open("xb") as target:
+        with damage_as_our_error():
+            stream = self._archive.open(member)
+        with stream, path.open("xb") as target:
             _copy(stream, target, largest_bytes)
 
     def _text(self, name: str) -> bytes:
@@ -144,51 +149,86 @@ class ProjectFile:
     def _bounded(self, member: zipfile.ZipInfo, most: int) -> bytes:
         if member.file_size > most:
             raise FormatError("a part of this project file is too large")
-        with self._archive.open(member) as stream:
+        with damage_as_our_error(), self._archive.open(member) as stream:
             return stream.read(most)
 
 
 @contextmanager
 def open_project_file(path: Path) -> Iterator[ProjectFile]:
     """Open a project file; :class:`FormatError` where it is none or is damaged."""
+    with damage_as_our_error():
+        archive = zipfile.ZipFile(path)
+    with archive:
+        with damage_as_our_error():
+            opened = ProjectFile(archive)
+        yield opened
+
+
+@contextmanager
+def damage_as_our_error() -> Iterator[None]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            yield ProjectFile(archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise FormatError(f"this project file is damaged: {error}") from error
+        yield
+    except TrackingPartsError:
+        raise
+    except SIGNS_OF_DAMAGE as error:
+        raise FormatError(f"this project file is damaged: {one_line(error)}") from error
 
 
 def _copy(stream: IO[bytes], target: IO[bytes], largest_bytes: int) -> None:
-    shutil.copyfileobj(stream, target)
-    if target.tell() > largest_bytes:
-        raise FormatError("the video in this project file is too large")
+    written = 0
+    while block := _block(stream):
+        written += len(block)
+        if written > largest_bytes:
+            raise FormatError("the video in this project file is too large")
+        target.write(block)
+
+
+def _block(stream: IO[bytes]) -> bytes:
+    with damage_as_our_error():
+        return stream.read(COPIED_BYTES)
 
 
 def _parse(text: bytes, has_video: bool) -> SavedProject:
     try:
-        content = json.loads(text)
+        content = parse_json(text)
         if content["format"] != FORMAT:
-            raise FormatError(f"this project file was made by another version of the studio ({content['format']!r})")
+            raise FormatError(
+                f"this project file was made by another version of the studio ({quoted(content['format'])})"
+            )
         return SavedProject(
-            name=str(content["name"])[:LONGEST_NAME],
-            video=str(content["video"]),
-            frame=max(0, int(content["frame"])),
+            name=clean_name(_text(content["name"])) or "project",
+            video=_text(content["video"]),
+            frame=whole_number(content["frame"]),
             has_video=has_video,
-            targets=[_parse_target(target) for target in content["targets"]],
+            targets=_named_apart([_parse_target(target) for target in content["targets"][:MOST_TARGETS]]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, FormatError):
             raise
-        raise FormatError(f"this project file is damaged: {error}") from error
+        raise FormatError(f"this project file is damaged: {one_line(error)}") from error
 
 
 def _parse_target(values: dict[str, Any]) -> SavedTarget:
-    colour = str(values["colour"])
+    colour = _text(values["colour"])
     if not COLOUR.fullmatch(colour):
         raise ValueError(f"no colour: {colour[:20]!r}")
     return SavedTarget(
-        name=str(values["name"]),
+        name=clean_name(_text(values["name"])),
         colour=colour,
-        drawn={int(frame): finite_box(box) for frame, box in values["drawn"].items()},
+        drawn={whole_number(frame): finite_box(box) for frame, box in values["drawn"].items()},
         rows=[Row.from_dict(row) for row in values["rows"]],
     )
+
+
+def _named_apart(targets: list[SavedTarget]) -> list[SavedTarget]:
+    """No two of one name: the store would refuse the second, and with it the whole project."""
+    names = [target.name for target in targets if target.name]
+    if len(set(names)) != len(names):
+        raise ValueError("two targets of one name")
+    return targets
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"no text: {quoted(value)}")
+    return value

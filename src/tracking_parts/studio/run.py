@@ -7,17 +7,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Protocol
 
 from tracking_parts.errors import TrackingPartsError
 from tracking_parts.geometry import Box
 from tracking_parts.io.random_access import Picture
-from tracking_parts.result import Result
 from tracking_parts.studio.decoder import Decoder
 from tracking_parts.studio.inside import pack_trace
 from tracking_parts.studio.model import BY_HAND, BY_TRACKER, Row
+from tracking_parts.studio.plan import ManyTracker, Phase, Plan
 from tracking_parts.studio.store import Store
 from tracking_parts.trace import FrameTrace
 
@@ -26,22 +25,7 @@ logger = logging.getLogger(__name__)
 RECENT_SECONDS = 2.0  # over which the speed is measured
 GROWTH_SECONDS = 0.05  # between looks for the next frame of a recording
 
-
-class ManyTracker(Protocol):
-    """What is asked of :class:`tracking_parts.MultiTracker`."""
-
-    @property
-    def names(self) -> tuple[str | int, ...]: ...
-
-    def add(self, frame: Picture, box: Box, name: int) -> str | int: ...
-
-    def remove(self, name: int) -> None: ...
-
-    def update(self, frame: Picture) -> dict[str | int, Result]: ...
-
-    def trace(self, name: int) -> FrameTrace: ...
-
-    def close(self) -> None: ...
+News = tuple[int, Row, FrameTrace]  # of one target in one frame
 
 
 class Listener(Protocol):
@@ -55,33 +39,6 @@ class Listener(Protocol):
 
     def picture_width(self) -> int:
         """How wide a picture is wanted of the next frame; 0 for none."""
-
-
-class Phase(str, Enum):
-    """What a run is doing."""
-
-    STARTING = "starting"
-    TRACKING = "tracking"
-    PAUSED = "paused"
-    DONE = "done"
-    FAILED = "failed"
-
-    @property
-    def is_over(self) -> bool:
-        return self in (Phase.DONE, Phase.FAILED)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Who is followed, from which frame on. ``end`` is the frame to stop before, if not at the end of the video.
-
-    With ``keep_sequels`` a target leaves at the next box that was drawn of it, if what follows was tracked already.
-    """
-
-    start: int
-    targets: tuple[int, ...]
-    keep_sequels: bool = False
-    end: int | None = None
 
 
 class _StopError(Exception):
@@ -105,6 +62,7 @@ class Run(threading.Thread):
         self.phase = Phase.STARTING
         self.position = plan.start - 1  # the last frame tracked
         self.problem = ""
+        self.teaches = False  # whether a drawn box teaches a target that is followed, instead of beginning it anew
         self._store, self._listener, self._is_growing = store, listener, is_growing
         self._get_tracker, self._get_decoder = get_tracker, get_decoder
         self._gate = threading.Condition()
@@ -115,6 +73,8 @@ class Run(threading.Thread):
         self._left: set[int] = set()
         self._recent: deque[float] = deque()
         self._picture: Picture | None = None
+        self._clerk = ThreadPoolExecutor(1, "studio-clerk")  # keeps one frame while the next is tracked
+        self._kept: Future[None] | None = None
 
     # ------------------------------------------------------------------ for other threads
     def pause_after(self, frames: int | None) -> None:
@@ -158,8 +118,10 @@ class Run(threading.Thread):
             self._listener.state(self)
             tracker, decoder = self._get_tracker(), self._get_decoder()
             for name in tracker.names:
-                tracker.remove(int(name))
+                if not self._goes_on(int(name)):
+                    tracker.remove(int(name))
             self._follow(tracker, decoder)
+            self._finish_keeping()
             self._enter(Phase.DONE)
         except _StopError:
             self._enter(Phase.DONE)
@@ -170,6 +132,13 @@ class Run(threading.Thread):
             logger.exception("tracking failed")
             self.problem = f"tracking failed at frame {self.position + 1}: {type(error).__name__}"
             self._enter(Phase.FAILED)
+        finally:
+            self._clerk.shutdown()
+
+    def _goes_on(self, target: int) -> bool:
+        """Whether what the tracker knows of a target is kept: the box in the first frame will teach it."""
+        drawn_here = self.plan.start in self._drawn.get(target, ())
+        return self.teaches and self.plan.keep_trackers and target in self.plan.targets and drawn_here
 
     def _follow(self, tracker: ManyTracker, decoder: Decoder) -> None:
         width = self._listener.picture_width()
@@ -240,30 +209,27 @@ class Run(threading.Thread):
             boxes = {target: self._drawn.get(target, {}).get(self.position) for target in redrawn}
         if self._picture is not None:
             for target, box in boxes.items():
-                if target in tracker.names:
-                    tracker.remove(target)
                 if box is not None:
-                    self._keep(self.position, [self._begin(tracker, target, self._picture, self.position, box)])
+                    self._keep([self._place(tracker, target, self._picture, self.position, box)])
+                elif target in tracker.names:
+                    tracker.remove(target)
         if self.phase is not Phase.TRACKING:
             self._enter(Phase.TRACKING)
 
     def _track(self, tracker: ManyTracker, index: int, picture: Picture) -> None:
-        """One frame: whoever has a drawn box here begins with it, the others are found."""
-        begin = self._beginners(tracker, index)
-        for target in begin:
-            if target in tracker.names:
+        """One frame: all who are followed are found, and whoever has a drawn box here is put there."""
+        placed = self._beginners(tracker, index)
+        for target in placed:
+            if target in tracker.names and not self.teaches:
                 tracker.remove(target)
-        found = tracker.update(picture) if tracker.names else {}
-        rows = []
-        for name in found:
-            trace = tracker.trace(int(name))
-            rows.append((int(name), Row.from_trace(index, trace, BY_TRACKER), pack_trace(trace)))
-        rows += [self._begin(tracker, target, picture, index, box) for target, box in begin.items()]
+        found = tracker.update(picture) if tracker.names and index > self.plan.start else {}
+        news = [self._news(tracker, int(name), index, BY_TRACKER) for name in found if int(name) not in placed]
+        news += [self._place(tracker, target, picture, index, box) for target, box in placed.items()]
         self._picture, self.position = picture, index
         self._recent.append(time.monotonic())
         while self._recent[-1] - self._recent[0] > RECENT_SECONDS:
             self._recent.popleft()
-        self._keep(index, rows)
+        self._keep(news)
 
     def _beginners(self, tracker: ManyTracker, index: int) -> dict[int, Box]:
         with self._gate:
@@ -275,17 +241,35 @@ class Run(threading.Thread):
                     begin[target] = row.box
         return begin
 
-    def _begin(
-        self, tracker: ManyTracker, target: int, picture: Picture, index: int, box: Box
-    ) -> tuple[int, Row, bytes]:
-        tracker.add(picture, box, target)
-        trace = tracker.trace(target)
-        by_hand = index in self._drawn.get(target, ())
-        return target, Row.from_trace(index, trace, BY_HAND if by_hand else BY_TRACKER), pack_trace(trace)
+    def _place(self, tracker: ManyTracker, target: int, picture: Picture, index: int, box: Box) -> News:
+        """Teach a target its box, or begin it there."""
+        if target in tracker.names and self.teaches:
+            tracker.correct(picture, box, target)
+        else:
+            if target in tracker.names:
+                tracker.remove(target)
+            tracker.add(picture, box, target)
+        return self._news(tracker, target, index, BY_HAND if index in self._drawn.get(target, ()) else BY_TRACKER)
 
-    def _keep(self, index: int, rows: list[tuple[int, Row, bytes]]) -> None:
-        self._store.put(rows)
-        self._listener.rows([(target, row) for target, row, _ in rows])
+    def _news(self, tracker: ManyTracker, target: int, index: int, origin: str) -> News:
+        trace = tracker.trace(target)
+        return target, Row.from_trace(index, trace, origin), trace
+
+    # ------------------------------------------------------------------ keeping what was found
+    def _keep(self, news: list[News]) -> None:
+        """Let a frame be kept while the next one is tracked; the one before is kept by then."""
+        self._finish_keeping()
+        self._kept = self._clerk.submit(self._write, news)
+
+    def _finish_keeping(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.result()
+
+    def _write(self, news: list[News]) -> None:
+        """Nobody is told of what is not kept yet."""
+        self._store.put([(target, row, pack_trace(trace)) for target, row, trace in news])
+        self._listener.rows([(target, row) for target, row, _ in news])
 
     def _set_steps(self, steps: int | None) -> None:
         with self._gate:
@@ -293,5 +277,7 @@ class Run(threading.Thread):
             self._gate.notify_all()
 
     def _enter(self, phase: Phase) -> None:
+        if self._kept is not None:
+            wait([self._kept])
         self.phase = phase
         self._listener.state(self)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +17,9 @@ import uvicorn
 from tracking_parts.errors import ConfigError
 from tracking_parts.studio.access import LOOPBACK_NAMES, AccessRules
 from tracking_parts.studio.app import make_app
-from tracking_parts.studio.run import ManyTracker
+from tracking_parts.studio.connections import BoundedProtocol
+from tracking_parts.studio.locking import only_server
+from tracking_parts.studio.plan import ManyTracker
 from tracking_parts.studio.session import MakeTracker, Progress
 from tracking_parts.studio.store import Store, data_folder
 from tracking_parts.studio.studio import Studio
@@ -42,11 +46,12 @@ def serve(choice: ServerChoice, make_tracker: MakeTracker, say: Callable[[str], 
         raise ConfigError(f"no file or folder at {choice.video}")
     is_local = choice.host in LOOPBACK_NAMES
     token = "" if is_local else secrets.token_urlsafe(24)
-    with bound_socket(choice.host, choice.port) as listening:
+    with bound_socket(choice.host, choice.port) as listening, ExitStack() as held:
         port = listening.getsockname()[1]
-        studio = Studio(Store(choice.data), make_tracker, choice.video, choice.limits)
-        rules = AccessRules.for_bind(choice.host, port, token)
         address = address_of(choice.host, port, token)
+        held.enter_context(only_server(choice.data, address_of(choice.host, port, "")))
+        studio = Studio(Store(choice.data), make_tracker, choice.video, choice.limits, only_opened=not is_local)
+        rules = AccessRules.for_bind(choice.host, port, token)
         say(f"The studio is at {address}")
         if token:
             say("Whoever has this address can see and change everything in the studio. Keep it to yourself.")
@@ -59,10 +64,19 @@ def serve(choice: ServerChoice, make_tracker: MakeTracker, say: Callable[[str], 
             log_level="warning",
             access_log=False,
             server_header=False,
+            http=BoundedProtocol,
             ws_max_size=1 << 16,
             timeout_graceful_shutdown=3,
         )
+        logging.getLogger("uvicorn.error").addFilter(_plain_about_clients)
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _plain_about_clients(record: logging.LogRecord) -> bool:
+    """What a client sent wrong is one line on the console; tracebacks are for mistakes of ours."""
+    if record.exc_info and isinstance(record.exc_info[1], UnicodeDecodeError):
+        record.exc_info = None
+    return True
 
 
 def bound_socket(host: str, port: int | None) -> socket.socket:

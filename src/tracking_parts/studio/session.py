@@ -11,9 +11,11 @@ from tracking_parts.errors import InvalidBoxError, SourceError, TargetNameError,
 from tracking_parts.geometry import Box
 from tracking_parts.studio.channel import Channel
 from tracking_parts.studio.decoder import Decoded, Decoder
-from tracking_parts.studio.model import Project, Row, Target, finite_box
-from tracking_parts.studio.run import ManyTracker, Phase, Plan, Run
+from tracking_parts.studio.model import ANEW, TEACH, Project, Row, Target, finite_box
+from tracking_parts.studio.plan import ManyTracker, Phase, Plan
+from tracking_parts.studio.run import Run
 from tracking_parts.studio.store import Store
+from tracking_parts.studio.undoing import Step, UndoLog
 
 SMALLEST_SIDE = 2.0  # of a box, in pixels of the video
 
@@ -36,6 +38,7 @@ class Session:
         self.is_recording = is_recording
         self.idle_since = time.monotonic()
         self._store = store
+        self.undo_log = UndoLog(store, project.id)
         self._make_tracker = make_tracker
         self._lock = threading.RLock()
         self._channel: Channel | None = None
@@ -87,7 +90,9 @@ class Session:
                 "height": project.height,
                 "frame": project.frame,
                 "recording": self.is_recording(),
+                "correcting": project.correcting,
             },
+            "undo": self.undo_log.state(),
             "targets": [_target_facts(target) for target in self._store.targets(project.id)],
             "run": self._run_facts(self._run),
         }
@@ -140,18 +145,50 @@ class Session:
         """Keep a box that a person drew, cut at the picture's edges."""
         self._require(target_id)
         box = self._inside_picture(values)
-        row = self._store.draw(target_id, frame, box)
-        if self._run is not None:
-            self._run.box_changed(target_id, frame, box)
+        self.undo_log.add(target_id, frame, self._store.drawn(target_id).get(frame), box)
+        row = self._put(target_id, frame, box)
+        assert row is not None
         return row
 
     def erase(self, target_id: int, frame: int) -> Row | None:
         """Forget a drawn box; gives what stands there now."""
         self._require(target_id)
-        row = self._store.erase(target_id, frame)
+        before = self._store.drawn(target_id).get(frame)
+        if before is not None:
+            self.undo_log.add(target_id, frame, before, None)
+        return self._put(target_id, frame, None)
+
+    def undo(self) -> tuple[Step, Row | None] | None:
+        """Take the last change of a box back; gives it and what stands there now. None: there is none."""
+        step = self.undo_log.last_done()
+        if step is None:
+            return None
+        row = self._put(step.target, step.frame, step.before)
+        self.undo_log.mark(step, undone=True)
+        return step, row
+
+    def redo(self) -> tuple[Step, Row | None] | None:
+        """Make a change again that was taken back."""
+        step = self.undo_log.first_undone()
+        if step is None:
+            return None
+        row = self._put(step.target, step.frame, step.after)
+        self.undo_log.mark(step, undone=False)
+        return step, row
+
+    def _put(self, target_id: int, frame: int, box: Box | None) -> Row | None:
+        row = self._store.erase(target_id, frame) if box is None else self._store.draw(target_id, frame, box)
         if self._run is not None:
-            self._run.box_changed(target_id, frame, None)
+            self._run.box_changed(target_id, frame, box)
         return row
+
+    def correct_by(self, how: str) -> None:
+        """Whether a corrected box teaches the tracker, or begins it anew."""
+        if how not in (TEACH, ANEW):
+            raise ValueError(f"no way to correct: {how}")
+        self._store.change_project(self.project.id, correcting=how)
+        if self._run is not None:
+            self._run.teaches = how == TEACH
 
     def show(self, frame: int) -> None:
         """Remember which frame is shown, for the next time."""
@@ -167,7 +204,8 @@ class Session:
         if self.is_busy and run is not None and run.phase is not Phase.PAUSED:
             raise TrackingPartsError("the tracker is at work already: pause or stop it first")
         self.stop()
-        self._start(Plan(frame, self._who(frame, everyone), keep_sequels=not everyone, end=end))
+        plan = Plan(frame, self._who(frame, everyone), keep_sequels=not everyone, keep_trackers=not everyone, end=end)
+        self._start(plan)
 
     def step(self, frame: int) -> None:
         """Track one frame further, then pause."""
@@ -176,7 +214,7 @@ class Session:
             run.pause_after(1)
             return
         self.stop()
-        self._start(Plan(frame, self._who(frame, everyone=False)), pause_after=2)
+        self._start(Plan(frame, self._who(frame, everyone=False), keep_trackers=True), pause_after=2)
 
     def pause(self) -> None:
         if self._run is not None:
@@ -194,6 +232,7 @@ class Session:
         with self._lock:
             run = Run(plan, self._store, self._get_tracker, self._get_decoder, self, self.is_recording)
             self._run = run
+            run.teaches = self._store.project(self.project.id).correcting == TEACH
             run.pause_after(pause_after)
             run.start()
 

@@ -18,7 +18,7 @@ from tracking_parts.errors import OutputError, TargetNameError
 from tracking_parts.geometry import Box
 from tracking_parts.studio.model import COLOURS, Project, Row, Target
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE project (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, frame_count INTEGER NOT NULL,
@@ -36,6 +36,13 @@ CREATE TABLE row (
 CREATE TABLE inside (
     target INTEGER NOT NULL REFERENCES target ON DELETE CASCADE, frame INTEGER NOT NULL, content BLOB NOT NULL,
     PRIMARY KEY (target, frame));
+"""
+_NEW_IN_2 = """
+ALTER TABLE project ADD COLUMN correcting TEXT NOT NULL DEFAULT 'anew';
+CREATE TABLE step (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, target INTEGER NOT NULL REFERENCES target ON DELETE CASCADE,
+    frame INTEGER NOT NULL, before TEXT, after TEXT, undone INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE granted (folder TEXT PRIMARY KEY);
 """
 _PROJECT_FIELDS = tuple(field.name for field in fields(Project))
 LONGEST_NAME = 80
@@ -78,7 +85,7 @@ class Store:
         now = time.time()
         project = Project(id=secrets.token_hex(8), created=now, opened=now, **values)
         marks = ", ".join("?" * len(_PROJECT_FIELDS))
-        with self._change():
+        with self.change():
             self._database.execute(
                 f"INSERT INTO project ({', '.join(_PROJECT_FIELDS)}) VALUES ({marks})",
                 [getattr(project, name) for name in _PROJECT_FIELDS],
@@ -87,11 +94,11 @@ class Store:
 
     def projects(self) -> list[Project]:
         """The one opened last comes first."""
-        rows = self._read(f"SELECT {', '.join(_PROJECT_FIELDS)} FROM project ORDER BY opened DESC, created DESC")
+        rows = self.read(f"SELECT {', '.join(_PROJECT_FIELDS)} FROM project ORDER BY opened DESC, created DESC")
         return [Project(*row) for row in rows]
 
     def project(self, project_id: str) -> Project:
-        rows = self._read(f"SELECT {', '.join(_PROJECT_FIELDS)} FROM project WHERE id = ?", project_id)
+        rows = self.read(f"SELECT {', '.join(_PROJECT_FIELDS)} FROM project WHERE id = ?", project_id)
         if not rows:
             raise TargetNameError("there is no such project any more")
         return Project(*rows[0])
@@ -99,11 +106,11 @@ class Store:
     def change_project(self, project_id: str, **values: Any) -> None:
         assert set(values) <= set(_PROJECT_FIELDS)
         settings = ", ".join(f"{name} = ?" for name in values)
-        with self._change():
+        with self.change():
             self._database.execute(f"UPDATE project SET {settings} WHERE id = ?", [*values.values(), project_id])
 
     def delete_project(self, project_id: str) -> None:
-        with self._change():
+        with self.change():
             self._database.execute("DELETE FROM project WHERE id = ?", [project_id])
 
     def copy_project(self, project_id: str) -> Project:
@@ -113,7 +120,7 @@ class Store:
         copy = self.add_project(**{**values, "name": f"{original.name} (copy)"[:LONGEST_NAME]})
         for target in self.targets(project_id):
             twin = self.add_target(copy.id, target.name, target.colour)
-            with self._change():
+            with self.change():
                 for table in ("drawn", "row", "inside"):
                     columns = "frame, box, replaced" if table == "drawn" else "frame, content"
                     self._database.execute(
@@ -127,11 +134,11 @@ class Store:
         existing = self.targets(project_id)
         taken = {target.name for target in existing}
         number = next(n for n in range(len(existing) + 1, 10**6) if f"object {n}" not in taken)
-        chosen = _clean_name(name) or f"object {number}"
+        chosen = clean_name(name) or f"object {number}"
         if chosen in taken:
             raise TargetNameError(f"there is a target named {chosen!r} already")
         paint = colour or COLOURS[len(existing) % len(COLOURS)]
-        with self._change():
+        with self.change():
             cursor = self._database.execute(
                 "INSERT INTO target (project, name, colour) VALUES (?, ?, ?)", [project_id, chosen, paint]
             )
@@ -139,28 +146,28 @@ class Store:
         return Target(cursor.lastrowid, chosen, paint)
 
     def targets(self, project_id: str) -> list[Target]:
-        rows = self._read("SELECT id, name, colour FROM target WHERE project = ? ORDER BY id", project_id)
+        rows = self.read("SELECT id, name, colour FROM target WHERE project = ? ORDER BY id", project_id)
         return [Target(*row) for row in rows]
 
     def rename_target(self, project_id: str, target_id: int, name: str, colour: str) -> Target:
-        chosen = _clean_name(name)
+        chosen = clean_name(name)
         if not chosen:
             raise TargetNameError("a target needs a name")
         if any(other.name == chosen and other.id != target_id for other in self.targets(project_id)):
             raise TargetNameError(f"there is a target named {chosen!r} already")
-        with self._change():
+        with self.change():
             self._database.execute("UPDATE target SET name = ?, colour = ? WHERE id = ?", [chosen, colour, target_id])
         return Target(target_id, chosen, colour)
 
     def delete_target(self, target_id: int) -> None:
-        with self._change():
+        with self.change():
             self._database.execute("DELETE FROM target WHERE id = ?", [target_id])
 
     # ------------------------------------------------------------------ boxes drawn by hand
     def draw(self, target_id: int, frame: int, box: Box) -> Row:
         """Keep a box that a person drew; what the tracker had said there is kept for :meth:`erase`."""
         row = Row.by_hand(frame, box)
-        with self._change():
+        with self.change():
             self._database.execute(
                 "INSERT INTO drawn SELECT ?, ?, ?, (SELECT content FROM row WHERE target = ? AND frame = ?) WHERE TRUE "
                 "ON CONFLICT (target, frame) DO UPDATE SET box = excluded.box",
@@ -171,11 +178,11 @@ class Store:
 
     def erase(self, target_id: int, frame: int) -> Row | None:
         """Forget a drawn box; gives what the tracker had said there before."""
-        found = self._read("SELECT replaced FROM drawn WHERE target = ? AND frame = ?", target_id, frame)
+        found = self.read("SELECT replaced FROM drawn WHERE target = ? AND frame = ?", target_id, frame)
         if not found:
             return self.row(target_id, frame)
         before = None if found[0][0] is None else Row.from_dict(json.loads(found[0][0]))
-        with self._change():
+        with self.change():
             self._database.execute("DELETE FROM drawn WHERE target = ? AND frame = ?", [target_id, frame])
             self._database.execute("DELETE FROM row WHERE target = ? AND frame = ?", [target_id, frame])
             if before is not None:
@@ -183,13 +190,13 @@ class Store:
         return before
 
     def drawn(self, target_id: int) -> dict[int, Box]:
-        rows = self._read("SELECT frame, box FROM drawn WHERE target = ? ORDER BY frame", target_id)
+        rows = self.read("SELECT frame, box FROM drawn WHERE target = ? ORDER BY frame", target_id)
         return {frame: Box(*json.loads(box)) for frame, box in rows}
 
     # ------------------------------------------------------------------ tracked frames
     def put(self, rows: Iterable[tuple[int, Row, bytes]]) -> None:
         """Rows, each of a target, with what happened inside the tracker if that is known; all of them or none."""
-        with self._change():
+        with self.change():
             for target_id, row, inside in rows:
                 self._put_row(target_id, row)
                 if inside:
@@ -197,7 +204,7 @@ class Store:
                     self._database.execute("INSERT OR REPLACE INTO inside VALUES (?, ?, ?)", values)
 
     def row(self, target_id: int, frame: int) -> Row | None:
-        found = self._read("SELECT content FROM row WHERE target = ? AND frame = ?", target_id, frame)
+        found = self.read("SELECT content FROM row WHERE target = ? AND frame = ?", target_id, frame)
         return Row.from_dict(json.loads(found[0][0])) if found else None
 
     def rows(self, target_id: int) -> list[Row]:
@@ -207,32 +214,42 @@ class Store:
     def row_texts(self, target_id: int) -> list[str]:
         """As JSON, for the page: parsing thousands of rows here would only be undone again."""
         return [
-            content for (content,) in self._read("SELECT content FROM row WHERE target = ? ORDER BY frame", target_id)
+            content for (content,) in self.read("SELECT content FROM row WHERE target = ? ORDER BY frame", target_id)
         ]
 
     def inside(self, target_id: int, frame: int) -> bytes | None:
-        found = self._read("SELECT content FROM inside WHERE target = ? AND frame = ?", target_id, frame)
+        found = self.read("SELECT content FROM inside WHERE target = ? AND frame = ?", target_id, frame)
         return bytes(found[0][0]) if found else None
 
     def inside_frames(self, target_id: int) -> list[int]:
-        return [frame for (frame,) in self._read("SELECT frame FROM inside WHERE target = ? ORDER BY frame", target_id)]
+        return [frame for (frame,) in self.read("SELECT frame FROM inside WHERE target = ? ORDER BY frame", target_id)]
+
+    # ------------------------------------------------------------------ folders given on command lines
+    def grant(self, folder: Path) -> None:
+        """Remember a folder that the user named: its projects may be opened again."""
+        with self.change():
+            self._database.execute("INSERT OR IGNORE INTO granted VALUES (?)", [str(folder)])
+
+    def granted(self) -> list[Path]:
+        return [Path(folder) for (folder,) in self.read("SELECT folder FROM granted ORDER BY folder")]
 
     # ------------------------------------------------------------------ the database
     def _put_row(self, target_id: int, row: Row) -> None:
         content = json.dumps(row.to_dict(), separators=(",", ":"), allow_nan=False)
         self._database.execute("INSERT OR REPLACE INTO row VALUES (?, ?, ?)", [target_id, row.frame, content])
 
-    def _read(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
+    def read(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a question."""
         with self._lock:
             return self._database.execute(question, values).fetchall()
 
     @contextmanager
-    def _change(self) -> Iterator[None]:
+    def change(self) -> Iterator[sqlite3.Connection]:
         """One transaction: when this ends, the change survives whatever happens to the process."""
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
-                yield
+                yield self._database
             except BaseException:
                 self._database.execute("ROLLBACK")
                 raise
@@ -240,11 +257,13 @@ class Store:
 
     def _make_tables(self) -> None:
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            self._database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        elif version != SCHEMA_VERSION:
+        missing = {0: _SCHEMA + _NEW_IN_2, 1: _NEW_IN_2, SCHEMA_VERSION: ""}
+        if version not in missing:
             raise OutputError(f"the work in {self.folder} was kept by another version of the studio")
+        if missing[version]:
+            self._database.executescript(f"BEGIN; {missing[version]} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 
 
-def _clean_name(name: str) -> str:
+def clean_name(name: str) -> str:
+    """A name as it is kept and shown: one short line that every file can hold."""
     return " ".join("".join(letter for letter in name if letter.isprintable()).split())[:LONGEST_NAME]

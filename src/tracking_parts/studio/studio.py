@@ -6,12 +6,12 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 from secrets import token_hex
 from typing import Any
 
-from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError
-from tracking_parts.io.clips import fetch_clip
+from tracking_parts.errors import SourceError, TargetNameError, TrackingPartsError, quoted
+from tracking_parts.io.clips import clips_folder, fetch_clip
 from tracking_parts.studio.decoder import Decoder
 from tracking_parts.studio.exports import CancelledError, Export, make_export
 from tracking_parts.studio.folders import holds_images, listed
@@ -19,11 +19,12 @@ from tracking_parts.studio.importing import import_project
 from tracking_parts.studio.model import Project
 from tracking_parts.studio.recording import RECORDED_FPS, Recording, cameras
 from tracking_parts.studio.session import MakeTracker, Session
-from tracking_parts.studio.store import Store
+from tracking_parts.studio.store import Store, clean_name
 from tracking_parts.studio.uploads import PROJECT_SUFFIX, UploadLimits, Uploads
 
 CLIP = "bigbuckbunny.mp4"
 IDLE_SECONDS = 120.0  # a session whose tab is gone is let go after this
+MOST_EXPORTS, MOST_UNFINISHED = 50, 8
 TOLD_SECONDS = 0.25  # between two words about the progress of an export
 
 
@@ -36,7 +37,9 @@ class Studio:
         make_tracker: MakeTracker,
         opened: Path | None = None,
         limits: UploadLimits | None = None,
+        only_opened: bool = False,
     ) -> None:
+        """With ``only_opened`` no folder of earlier command lines counts: others may be able to reach the server."""
         self.store = store
         self.uploads = Uploads(store.folder / "uploads", limits or UploadLimits())
         self.uploads.clean({project.source for project in store.projects()})
@@ -47,6 +50,9 @@ class Studio:
         self._sessions: dict[str, Session] = {}
         self._recordings: dict[str, Recording] = {}
         self._exports: dict[str, Export] = {}
+        if self.folder is not None:
+            store.grant(self.folder)
+        self._folders = [] if only_opened else store.granted()
 
     # ------------------------------------------------------------------ what there is to open
     @property
@@ -56,12 +62,32 @@ class Studio:
             return None
         return self._opened.parent if self._opened.is_file() or holds_images(self._opened) else self._opened
 
+    def may_read(self, project: Project) -> bool:
+        """Whether the video lies where the user let the studio look: in the opened folder, in one that was opened by
+        an earlier command line, among its own uploads and recordings, or is the bundled clip.
+        """
+        places = [self.folder, *self._folders, self.uploads.folder, self._recordings_folder, clips_folder()]
+        path = Path(project.source).resolve()
+        return any(path.is_relative_to(place.resolve()) for place in places if place is not None)
+
+    @property
+    def _recordings_folder(self) -> Path:
+        return self.store.folder / "recordings"
+
+    def _readable(self, project_id: str) -> Project:
+        project = self.store.project(project_id)
+        if not self.may_read(project):
+            raise SourceError(f"its video lies outside the folder that was opened: stp studio {project.source}")
+        if not Path(project.source).exists():
+            raise SourceError(f"the video is not where it was: {project.source}")
+        return project
+
     def offers(self) -> dict[str, Any]:
         """For the first page: earlier projects, files of the opened folder, cameras."""
         folder = self.folder
         given = self._opened if self._opened is not None and self._opened != folder else None
         return {
-            "projects": [_facts(project) for project in self.store.projects()],
+            "projects": [self._facts(project) for project in self.store.projects()],
             "folder": None if folder is None else folder.name or str(folder),
             "files": [] if folder is None else [path.name for path in listed(folder)],
             "given": None if given is None else given.name,
@@ -74,9 +100,11 @@ class Studio:
         folder = self.folder
         if folder is None:
             raise SourceError("no folder was opened: start the studio with a video, stp studio VIDEO")
+        if not name.isprintable():
+            raise SourceError(f"there is no {quoted(name)} in the folder that was opened")
         path = (folder / name).resolve()
         if path == folder or not path.is_relative_to(folder):
-            raise SourceError(f"{name} lies outside the folder that was opened")
+            raise SourceError(f"{quoted(name)} lies outside the folder that was opened")
         return self._known(path) or self._add(path, "file", path.stem)
 
     def open_clip(self) -> Project:
@@ -89,7 +117,11 @@ class Studio:
         try:
             if path.suffix == PROJECT_SUFFIX:
                 return import_project(path, self.store, self.uploads, self._add, self._videos_known())
-            return self._add(path, "upload", Path(name).stem)
+            return self._add(path, "upload", clean_name(PurePath(name).stem))
+        except SourceError as error:
+            path.unlink(missing_ok=True)
+            # Where uploads are kept is nobody's business.
+            raise SourceError(str(error).replace(str(path), clean_name(name) or "the video")) from error
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -105,7 +137,7 @@ class Studio:
 
     def record(self, source: str, name: str, fps: float = RECORDED_FPS) -> Project:
         """Record whatever gives frames in its own time."""
-        folder = self.store.folder / "recordings" / token_hex(8)
+        folder = self._recordings_folder / token_hex(8)
         known: list[str] = []
         recording = Recording(source, folder, lambda count: self._grown(known, count), fps)
         project = self._add(folder, "camera", name)
@@ -143,9 +175,7 @@ class Studio:
     # ------------------------------------------------------------------ sessions
     def session(self, project_id: str) -> Session:
         """The one session of a project, begun if need be."""
-        project = self.store.project(project_id)
-        if not Path(project.source).exists():
-            raise SourceError(f"the video is not where it was: {project.source}")
+        project = self._readable(project_id)
         with self._lock:
             self._let_idle_go()
             if project_id not in self._sessions:
@@ -186,12 +216,23 @@ class Studio:
     # ------------------------------------------------------------------ exports
     def start_export(self, project_id: str, format_name: str, targets: list[int] | None, with_video: bool) -> Export:
         """Begin to write a file; the tab is told how far it is."""
-        project = self.store.project(project_id)
+        project = self._readable(project_id)
+        self._make_room_for_export()
         export = Export(format_name, project_id)
         self._exports[export.id] = export
         work = (export, project, targets, with_video)
         threading.Thread(target=self._export, args=work, name="studio-export", daemon=True).start()
         return export
+
+    def _make_room_for_export(self) -> None:
+        """Old exports are forgotten, and their files with them; unfinished ones are few."""
+        unfinished = [export for export in self._exports.values() if export.path is None and not export.problem]
+        if len(unfinished) >= MOST_UNFINISHED:
+            raise TrackingPartsError("several exports are being made already: wait for one of them, or cancel it")
+        for export in list(self._exports.values())[: max(0, len(self._exports) - MOST_EXPORTS + 1)]:
+            if export not in unfinished:
+                del self._exports[export.id]
+                shutil.rmtree(self.store.folder / "exports" / export.id, ignore_errors=True)
 
     def export(self, export_id: str) -> Export:
         if export_id not in self._exports:
@@ -214,7 +255,7 @@ class Studio:
             export.path = make_export(export.format, folder, self.store, project, targets, with_video, progress)
             self._tell(export, ready=export.path.name)
         except (TrackingPartsError, OSError) as error:
-            export.problem = str(error)
+            export.problem = str(error) or "it could not be made"
             self._tell(export, problem=export.problem)
 
     def _tell(self, export: Export, **news: Any) -> None:
@@ -227,7 +268,8 @@ class Studio:
 
     def _videos_known(self) -> list[Path]:
         in_folder = [] if self.folder is None else listed(self.folder)
-        return [*(Path(project.source) for project in self.store.projects()), *in_folder]
+        readable = (project for project in self.store.projects() if self.may_read(project))
+        return [*(Path(project.source) for project in readable), *in_folder]
 
     def _add(self, path: Path, kind: str, name: str) -> Project:
         with Decoder(path) as decoder:
@@ -243,13 +285,13 @@ class Studio:
             height=height,
         )
 
-
-def _facts(project: Project) -> dict[str, Any]:
-    return {
-        "id": project.id,
-        "name": project.name,
-        "kind": project.kind,
-        "frames": project.frame_count,
-        "opened": project.opened,
-        "missing": not Path(project.source).exists(),
-    }
+    def _facts(self, project: Project) -> dict[str, Any]:
+        there = Path(project.source).exists()
+        return {
+            "id": project.id,
+            "name": project.name,
+            "kind": project.kind,
+            "frames": project.frame_count,
+            "opened": project.opened,
+            "problem": "" if there and self.may_read(project) else "its video is elsewhere" if there else "gone",
+        }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import cv2
 import numpy as np
 
 from tracking_parts.geometry import Box
+from tracking_parts.io.files import write_atomically
 from tracking_parts.result import Result
-from tracking_parts.viewers.annotate import annotate
+from tracking_parts.viewers.annotate import annotate_all
 from tracking_parts.viewers.drawing import Image, put_text, text_size, tint
 from tracking_parts.viewers.palette import BACKGROUND, BLACK, TEXT
 
@@ -25,10 +27,10 @@ class ContactSheet:
     doubles. Memory stays flat for a camera that runs for a day.
     """
 
-    def __init__(self, cells: int = 12, columns: int = 4, cell_width: int = 400, name: str = "") -> None:
+    def __init__(self, cells: int = 12, columns: int = 4, cell_width: int = 400) -> None:
         if cells < 1 or columns < 1 or cell_width < 1:
             raise ValueError(f"a contact sheet needs cells, columns and a width, got {cells}, {columns}, {cell_width}")
-        self._cells, self._columns, self._cell_width, self._name = cells, columns, cell_width, name
+        self._cells, self._columns, self._cell_width = cells, columns, cell_width
         self._step = 1
         self._seen = 0
         self._kept: list[tuple[int, Image]] = []
@@ -37,23 +39,23 @@ class ContactSheet:
         """Thumbnails held now."""
         return len(self._kept)
 
-    def add(self, frame_index: int, frame: Image, result: Result) -> None:
-        """Offer the next frame; its number is what the sheet shows."""
+    def add(self, frame_index: int, frame: Image, results: Mapping[str, Result]) -> None:
+        """Offer the next frame, with the answers by the targets' names; its number is what the sheet shows."""
         if self._seen % self._step == 0:
-            self._kept.append((frame_index, self._thumbnail(frame, result)))
+            self._kept.append((frame_index, self._thumbnail(frame, results)))
         self._seen += 1
         if len(self._kept) > self._cells * _SPARE:
             self._kept = self._kept[::2]
             self._step *= 2
 
-    def _thumbnail(self, frame: Image, result: Result) -> Image:
+    def _thumbnail(self, frame: Image, results: Mapping[str, Result]) -> Image:
         rows, columns = frame.shape[:2]
         zoom = self._cell_width / columns
         size_wh = (self._cell_width, max(1, round(rows * zoom)))
         method = cv2.INTER_AREA if zoom < 1 else cv2.INTER_CUBIC
         small = np.asarray(cv2.resize(frame, size_wh, interpolation=method), dtype=np.uint8)
         # Shrunk first and drawn on afterwards: the label stays legible at any cell size.
-        return annotate(small, _scaled(result, zoom), self._name)
+        return annotate_all(small, {name: _scaled(result, zoom) for name, result in results.items()})
 
     def render(self) -> Image:
         """The sheet so far. Needs one frame at least."""
@@ -78,16 +80,18 @@ class ContactSheet:
         write_image(path, self.render())
 
 
-def write_image(path: Path, image: Image) -> None:
-    """Write a picture in the format of the path's suffix; an ``OSError`` names the path that could not be written."""
+def write_image(path: Path, image: Image, parameters: Sequence[int] = ()) -> None:
+    """Write a picture in the format of the path's suffix; an ``OSError`` names the path that could not be written.
+
+    ``parameters`` are those of ``cv2.imencode``.
+    """
     try:
-        encoded, data = cv2.imencode(path.suffix or ".png", image)
+        encoded, data = cv2.imencode(path.suffix or ".png", image, parameters)
     except cv2.error as error:
         raise OSError(f"cannot write {path}: no picture format has the suffix {path.suffix!r}") from error
     if not encoded:
         raise OSError(f"cannot write {path}: the picture could not be encoded")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data.tobytes())
+    write_atomically(path, data.tobytes())
 
 
 def _scaled(result: Result, zoom: float) -> Result:

@@ -25,6 +25,7 @@ from tracking_parts.viewers.palette import (
     BACKGROUND,
     CONVNET_PEAK,
     DECISION_PEAK,
+    FAULT,
     FILTER_PEAK,
     MUTED,
     PANEL,
@@ -215,7 +216,7 @@ def _draw_notes(canvas: Image, trace: FrameTrace, left_top: tuple[int, int]) -> 
         put_peak(canvas, shape, ((left + 9) * _SCALE, (y + 7) * _SCALE), 6.5 * _SCALE, colour)
         _text(canvas, words, left + 30, y, 13)
         y += 27
-    _draw_events(canvas, trace.events, left, y + 12, top + _MAP_SIDE)
+    _draw_events(canvas, trace, left, y + 12, top + _MAP_SIDE)
 
 
 def _legend_box(canvas: Image, left: float, top: float, colour: Colour, filled: bool) -> None:
@@ -226,15 +227,18 @@ def _legend_box(canvas: Image, left: float, top: float, colour: Colour, filled: 
     cv2.rectangle(canvas, near, far, colour, _SCALE, cv2.LINE_AA)
 
 
-def _draw_events(canvas: Image, events: tuple[str, ...], left: float, top: float, bottom: float) -> None:
+def _draw_events(canvas: Image, trace: FrameTrace, left: float, top: float, bottom: float) -> None:
+    """What failed stands first and in a colour of its own: it must not be cut off."""
     _text(canvas, "learned after the answer", left, top, 12, MUTED)
-    line = 23
+    line, width = 23, (_MAP_SIDE - 36) * _SCALE
     room = max(1, int((bottom - top - 20) // line))
-    lines = [part for event in events or ("nothing",) for part in wrap(event, 12 * _SCALE, (_MAP_SIDE - 36) * _SCALE)]
+    learned = [event for event in trace.events if event not in trace.fault] or ([] if trace.fault else ["nothing"])
+    lines = [(part, FAULT) for part in wrap(trace.fault, 12 * _SCALE, width) if part]
+    lines += [(part, TEXT) for event in learned for part in wrap(event, 12 * _SCALE, width)]
     if len(lines) > room:
-        lines = [*lines[: room - 1], f"and {len(lines) - room + 1} lines more"]
-    for number, words in enumerate(lines, start=1):
-        _text(canvas, words, left, top + number * line, 12)
+        lines = [*lines[: room - 1], (f"and {len(lines) - room + 1} lines more", TEXT)]
+    for number, (words, colour) in enumerate(lines, start=1):
+        _text(canvas, words, left, top + number * line, 12, colour)
 
 
 def _times(point: Point, zoom: float) -> Point:

@@ -25,6 +25,8 @@ GREY: Colour = (190, 190, 190)
 MAGENTA: Colour = (255, 0, 255)
 CYAN: Colour = (255, 255, 0)
 
+FAULT = ORANGE  # of learning; vermilion is hard to read in small letters
+
 STATE_COLOURS: dict[State, Colour] = {State.TRACKING: GREEN, State.UNCERTAIN: YELLOW, State.LOST: VERMILION}
 
 # In the order of the roles' codes: candidate, reliable, gold.

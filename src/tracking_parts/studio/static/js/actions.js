@@ -19,16 +19,17 @@ async function ask(name, values) {
 // ---------------------------------------------------------------- frames
 let telling = null;
 
-/** Show a frame. `follow` is set while the tracker leads. */
+/** Show a frame. `follow` is set while the tracker leads; a person who goes elsewhere meanwhile leaves it behind. */
 export function goTo(frame, { follow = false } = {}) {
   if (!app.project) return;
+  if (!follow && isTracking()) app.following = false;
   const chosen = Math.min(Math.max(0, Math.round(frame)), app.project.frames - 1);
   app.frame = chosen;
   wantPicture(chosen);
   changed("frame");
   if (follow) return;
   clearTimeout(telling);
-  telling = setTimeout(() => link?.ask("show", { frame: chosen, follow: false }).catch(() => {}), 150);
+  telling = setTimeout(() => link?.ask("show", { frame: chosen, follow: app.following }).catch(() => {}), 150);
 }
 
 export const stepFrames = (count) => (stopPlaying(), goTo(app.frame + count));
@@ -85,58 +86,54 @@ export async function changeTarget(id, name, colour) {
 }
 
 export async function deleteTarget(id) {
-  if (!(await ask("delete_target", { target: id }))) return;
+  const answer = await ask("delete_target", { target: id });
+  if (!answer) return;
   app.targets = app.targets.filter((each) => each.id !== id);
   app.rows.delete(id);
   app.drawn.delete(id);
   if (app.selected === id) app.selected = app.targets[0]?.id ?? null;
-  forget((step) => step.target === id);
+  takeUndo(answer.undo);
   changed("targets", "rows", "frame");
 }
 
 // ---------------------------------------------------------------- boxes, and undoing them
-let done = [];
-let undone = [];
-
-function forget(which) {
-  done = done.filter((step) => !which(step));
-  undone = undone.filter((step) => !which(step));
+export function takeUndo(state) {
+  app.undo = state;
   changed("undo");
 }
 
-export const undoState = () => ({ canUndo: done.length > 0, canRedo: undone.length > 0 });
-export const clearUndo = () => forget(() => true);
-
-async function put(id, frame, box) {
-  const answer = await ask(box ? "draw" : "erase", { target: id, frame, box });
-  if (answer) setRow(id, frame, answer.row, Boolean(box));
-  return Boolean(answer);
-}
-
-/** Draw or erase a box (null), so that it can be undone. */
+/** Draw or erase a box (null). The server remembers how to undo it. */
 export async function commitBox(id, frame, box) {
-  const before = isDrawn(id, frame) ? row(id, frame)?.box : null;
-  if (!(await put(id, frame, box))) return;
-  done.push({ target: id, frame, before, after: box });
-  undone = [];
-  changed("undo", "frame");
+  const answer = await ask(box ? "draw" : "erase", { target: id, frame, box });
+  if (!answer) return;
+  setRow(id, frame, answer.row, Boolean(box));
+  takeUndo(answer.undo);
+  changed("frame");
 }
 
-export async function undo() {
-  const step = done.pop();
-  if (step) await replay(step, step.before, undone);
-}
+export const undo = () => replay("undo", "There is nothing to undo.");
+export const redo = () => replay("redo", "There is nothing to redo.");
 
-export async function redo() {
-  const step = undone.pop();
-  if (step) await replay(step, step.after, done);
-}
-
-async function replay(step, box, pile) {
+async function replay(name, otherwise) {
   if (isTracking()) await pauseForEditing();
-  if (step.frame !== app.frame) goTo(step.frame);
-  if (await put(step.target, step.frame, box)) pile.push(step);
-  changed("undo", "frame");
+  const answer = await ask(name);
+  if (!answer) return;
+  takeUndo(answer.undo);
+  if (!answer.step) return void toast(otherwise);
+  const { target: id, frame, row: here, drawn } = answer.step;
+  setRow(id, frame, here, drawn);
+  goTo(frame);
+}
+
+/** What a corrected box does: teach the tracker, or start it anew. */
+export async function correctBy(how) {
+  if (await ask("correct_by", { how })) app.project.correcting = how;
+  changed("project");
+}
+
+export async function toggleCorrecting() {
+  await correctBy(app.project.correcting === "teach" ? "anew" : "teach");
+  toast(app.project.correcting === "teach" ? "A corrected box teaches the tracker." : "A corrected box starts the tracker anew.");
 }
 
 /** Say that the tracker is right here: its box counts as drawn. */
@@ -157,12 +154,15 @@ export async function trackOrPause(everyone = false) {
   stopPlaying();
   if (app.run.phase === "tracking") return void (await ask("pause"));
   if (app.run.phase === "starting") return;
+  app.following = true; // also for the frame whose showing is still to be told
   if (await ask("track", { frame: app.frame, everyone })) by("boxes").focus({ focusVisible: false });
 }
 
 export async function trackOne() {
   stopPlaying();
-  if (!isTracking()) await ask("step", { frame: app.frame });
+  if (isTracking()) return;
+  app.following = true;
+  await ask("step", { frame: app.frame });
 }
 
 export const stopTracking = () => ask("stop");

@@ -1,6 +1,6 @@
 // The keyboard: one table for what keys do and for the help that shows them.
 
-import { confirmBox, eraseBox, goTo, newTarget, nextDoubtful, redo, stepFrames, stopTracking, togglePlaying, trackOne, trackOrPause, undo } from "./actions.js";
+import { confirmBox, eraseBox, goTo, newTarget, nextDoubtful, redo, stepFrames, stopTracking, toggleCorrecting, togglePlaying, trackOne, trackOrPause, undo } from "./actions.js";
 import { openExport } from "./exporting.js";
 import { toggleInside } from "./inside.js";
 import { boxByKey, nudge, settle } from "./stage.js";
@@ -19,6 +19,7 @@ const HELP = [
   ["B", "new box in the middle of the picture"],
   ["on the picture: ← ↑ → ↓", "move the box; with Shift its size; with Ctrl faster"],
   ["C", "confirm the tracker's box"],
+  ["R", "corrected boxes teach the tracker, or restart it"],
   ["Delete", "erase the box that you drew here"],
   ["Ctrl Z / Ctrl Shift Z", "undo, redo"],
   ["A", "new target"],
@@ -41,6 +42,7 @@ const ACTS = {
   p: togglePlaying,
   b: boxByKey,
   c: confirmBox,
+  r: toggleCorrecting,
   delete: eraseBox,
   backspace: eraseBox,
   a: newTarget,
@@ -61,7 +63,7 @@ function select(number) {
 }
 
 document.addEventListener("keydown", async (event) => {
-  if (document.querySelector("dialog[open]") || event.target.matches("input[type=text], input[type=color]")) return;
+  if (document.querySelector("dialog[open]") || event.target.matches("input[type=text], input[type=color], select")) return;
   const key = event.key.toLowerCase();
   if ((event.ctrlKey || event.metaKey) && (key === "z" || key === "y")) {
     event.preventDefault();

@@ -1,6 +1,6 @@
 // Where everything comes together: which screen is shown, and what the socket says.
 
-import { clearUndo, goTo, nextDoubtful, stepFrames, stopTracking, togglePlaying, trackOne, trackOrPause, undo, undoState, useLink } from "./actions.js";
+import { correctBy, goTo, nextDoubtful, stepFrames, stopTracking, takeUndo, togglePlaying, trackOne, trackOrPause, undo, useLink } from "./actions.js";
 import { Link, get, post } from "./api.js";
 import { hearExport } from "./exporting.js";
 import { forgetPictures, receivePicture } from "./frames.js";
@@ -8,7 +8,7 @@ import { toggleInside } from "./inside.js";
 import "./keys.js";
 import "./stage.js";
 import { onEnter, showStart } from "./start.js";
-import { app, changed, isTracking, on, row } from "./state.js";
+import { app, changed, isDrawn, isTracking, on, row } from "./state.js";
 import "./targets.js";
 import { makeLegend } from "./timeline.js";
 import { by, complain, progress, question, startTheme, toast } from "./ui.js";
@@ -24,7 +24,7 @@ async function route(first = false) {
   link?.close();
   useLink((link = null));
   forgetPictures();
-  clearUndo();
+  takeUndo({ can_undo: false, can_redo: false });
   Object.assign(app, { project: null, targets: [], rows: new Map(), drawn: new Map(), selected: null, playing: false });
   show(Boolean(id));
   if (id) return void openProject(id);
@@ -37,12 +37,14 @@ async function route(first = false) {
 function show(working) {
   by("start").hidden = working;
   by("work").hidden = !working;
-  for (const id of ["export", "undo"]) by(id).hidden = !working;
+  for (const id of ["export", "undo"]) by(id).hidden = true; // until there is a project
   by("stop-recording").hidden = true;
   by("saved").textContent = "";
 }
 
 function openProject(id) {
+  by("work").classList.add("opening");
+  by("title").textContent = "Opening…";
   progress(by("busy"), "Opening the project…");
   link = new Link(id, hear, seePicture, trouble);
   useLink(link);
@@ -81,7 +83,7 @@ function leaveTo(words) {
   toast(words);
 }
 
-async function welcome({ project, targets, run }) {
+async function welcome({ project, targets, run, undo: undoable }) {
   const content = await get(`/api/projects/${project.id}/rows`).catch((error) => (complain(error), {}));
   Object.assign(app, { project, targets, run, rows: new Map(), drawn: new Map() });
   for (const [id, { rows, drawn }] of Object.entries(content)) {
@@ -90,6 +92,9 @@ async function welcome({ project, targets, run }) {
     app.rows.set(Number(id), byFrame);
     app.drawn.set(Number(id), new Set(drawn));
   }
+  takeUndo(undoable);
+  by("work").classList.remove("opening");
+  by("export").hidden = by("undo").hidden = false;
   app.selected = targets.some((each) => each.id === app.selected) ? app.selected : targets[0]?.id ?? null;
   document.title = `${project.name} – Studio`;
   by("title").textContent = project.name;
@@ -111,18 +116,16 @@ function takeRun(run) {
   const before = app.run.phase;
   app.run = run;
   if (run.problem) complain(new Error(run.problem));
-  if (["paused", "done"].includes(run.phase) && run.frame !== null && run.frame >= 0 && before !== run.phase && following) goTo(run.frame);
+  if (["paused", "done"].includes(run.phase) && run.frame !== null && run.frame >= 0 && before !== run.phase && app.following) goTo(run.frame);
   if (run.phase === "done") app.run = { ...run, phase: "idle" };
   if (run.phase === "failed") app.run = { ...run, phase: "idle" };
-  if (["starting", "tracking"].includes(run.phase) && !["starting", "tracking"].includes(before)) following = true;
+  if (["starting", "tracking"].includes(run.phase) && !["starting", "tracking"].includes(before)) app.following = true;
   changed("run", "rows");
 }
 
-let following = true; // whether the page shows the frames that the tracker is at
-
 async function seePicture(frame, blob) {
   await receivePicture(frame, blob);
-  if (app.project && isTracking() && following) goTo(frame, { follow: true });
+  if (app.project && isTracking() && app.following) goTo(frame, { follow: true });
 }
 
 // ---------------------------------------------------------------- the tool bar
@@ -138,13 +141,15 @@ function drawBar() {
   by("speed").textContent = tracking && app.run.fps ? `${app.run.fps.toFixed(1)} fps` : "";
   by("position").textContent = `frame ${app.frame} of ${app.project.frames - 1}`;
   const here = app.selected === null ? null : row(app.selected);
-  by("state").textContent = here ? here.state : "";
+  by("state").textContent = here ? (isDrawn(app.selected) ? "drawn by you" : here.state) : "";
   by("state").dataset.state = here ? here.state : "";
   by("stop-recording").hidden = !app.project.recording;
 }
 
 on("project run frame rows", drawBar);
-on("undo project", () => (by("undo").disabled = !undoState().canUndo));
+on("undo project", () => (by("undo").disabled = !app.undo.can_undo));
+on("project", () => app.project && (by("correcting").value = app.project.correcting));
+by("correcting").onchange = () => correctBy(by("correcting").value);
 by("track").onclick = () => trackOrPause();
 by("step").onclick = trackOne;
 by("stop").onclick = stopTracking;
@@ -156,7 +161,6 @@ by("undo").onclick = undo;
 by("inside-toggle").onclick = toggleInside;
 by("home").onclick = () => (location.hash = "");
 by("stop-recording").onclick = () => post(`/api/projects/${app.project.id}/recording/stop`).catch(complain);
-by("timeline").addEventListener("pointerdown", () => (following = false), true);
 
 if (location.search.includes("token=")) history.replaceState(null, "", location.pathname + location.hash);
 startTheme();

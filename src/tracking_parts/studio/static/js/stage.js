@@ -41,6 +41,7 @@ function drawBoxes() {
   const context = sharp(boxes, view.width, view.height);
   context.clearRect(0, 0, view.width, view.height);
   const frame = shown.frame ?? app.frame;
+  named = [];
   for (const each of app.targets) {
     const mine = draft && draft.target === each.id && draft.frame === frame;
     const here = mine ? draft.box : row(each.id, frame)?.box;
@@ -82,12 +83,23 @@ function drawBox(context, each, box, here, frame) {
   }
 }
 
+let named = []; // where names stand already, as left, top and width
+
+/** The first of several heights at which a name is in the picture and covers no other; else the first in the picture. */
+function freePlace(left, width, tops) {
+  const inside = tops.filter((top) => top >= 1 && top <= view.height - 19);
+  const covers = (top) => named.some((other) => Math.abs(top - other.top) < 19 && left < other.left + other.width && other.left < left + width);
+  const top = inside.find((each) => !covers(each)) ?? inside[0] ?? 1;
+  named.push({ left, top, width });
+  return top;
+}
+
 function drawName(context, each, here, frame, x, y, h) {
   const words = here && !isDrawn(each.id, frame) ? `${each.name}  ${here.state} ${here.confidence.toFixed(2)}` : each.name;
   context.font = "600 12px system-ui, sans-serif";
   const width = context.measureText(words).width + 12;
-  const top = y > 22 ? y - 21 : Math.min(y + h + 3, view.height - 19);
   const left = Math.max(0, Math.min(x - 1, view.width - width));
+  const top = freePlace(left, width, [y - 21, y + h + 3, y - 41, y + h + 23, y + 3]);
   context.fillStyle = "rgb(15 18 21 / 82%)";
   context.fillRect(left, top, width, 18);
   context.fillStyle = each.colour;

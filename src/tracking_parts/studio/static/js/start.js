@@ -37,11 +37,16 @@ function opener(name, detail, act) {
   return button;
 }
 
+const PROBLEMS = {
+  gone: "the video is gone",
+  "its video is elsewhere": "its video lies outside the folder that was opened; start the studio with it: stp studio VIDEO",
+};
+
 function projectLine(project) {
   const day = new Date(project.opened * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-  const detail = project.missing ? "the video is gone" : `${project.frames} frames · ${day}`;
+  const detail = PROBLEMS[project.problem] || `${project.frames} frames · ${day}`;
   const button = opener(project.name, detail, () => enter(project.id));
-  button.disabled = project.missing;
+  button.disabled = Boolean(project.problem);
   const erase = element("button", { type: "button", className: "quiet", textContent: "Delete" });
   erase.setAttribute("aria-label", `Delete ${project.name}`);
   erase.onclick = async () => {

@@ -9,6 +9,8 @@ export const app = {
   frame: 0, // the one shown
   run: { phase: "idle", frame: null, fps: 0, problem: "" },
   playing: false,
+  following: true, // whether the page shows the frames that the tracker is at
+  undo: { can_undo: false, can_redo: false },
 };
 
 const listeners = new Map();

@@ -164,8 +164,8 @@ export function makeLegend() {
       each.style.setProperty("--swatch", `var(--${name})`);
       return each;
     }),
-    "◇ drawn by you",
-    " ▲ learned",
+    element("b", { textContent: "◇ drawn by you" }),
+    element("b", { textContent: "▲ learned" }),
   );
 }
 
