@@ -32,6 +32,8 @@ $(TEST_STAMP): $(STAMP)
 	@echo "installing what the tests compare with and show things in (Ray, got10k, TraX, dlib, rerun, supervision, the studio)"
 	@$(PIP) install -c constraints.txt -e ".[dev,ncnn,ray,vot,got10k,rerun,supervision,notebook,studio]"
 	@$(PIP) install -c constraints.txt --no-deps dlib-bin
+	@# No wheel for this Python or system: the plain engine fuzzes all the same.
+	@$(PIP) install -c constraints.txt --only-binary :all: -e ".[fuzz]" 2> /dev/null || echo "no atheris here: fuzzing is not led by coverage"
 	@touch $@
 
 # VOT's toolkit wants other versions of our packages: it gets an environment of its own.

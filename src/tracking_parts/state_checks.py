@@ -15,13 +15,13 @@ from torch import Tensor
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import StateFileError, quoted
 from tracking_parts.filter_parts.bank import PART_ARRAYS
-from tracking_parts.frames import MIN_FRAME_SIDE, Reach
-from tracking_parts.looking import search_window
+from tracking_parts.frames import MIN_FRAME_SIDE
 from tracking_parts.roles import Role
 from tracking_parts.vgg import vgg_layer
 
 LARGEST_SIDE = 1 << 16  # of a frame, in pixels
 LARGEST_NUMBER = 10**12
+LARGEST_PART = 1024  # cells
 FARTHEST_SHIFT = 10**4  # of a part from the object's centre, in cells
 LARGEST_IN_FRAMES = 64  # the object, in sides of the frame: so far could it have grown
 _BANK_KINDS = {
@@ -39,7 +39,6 @@ def check_state(values: Mapping[str, Any], tensors: Mapping[str, Tensor], config
             raise StateFileError(f"the tracker state is damaged: {quoted(name)} is not finite")
     _check_plain(values)
     _check_place(values)
-    cells = _smallest_map(values, config)
     channels = {name: _check_projection(name, tap, tensors) for name, tap in _taps(config).items()}
     if set(values["projections"]) != set(channels):
         raise StateFileError("the tracker state is damaged: it has other projections than it should")
@@ -47,7 +46,7 @@ def check_state(values: Mapping[str, Any], tensors: Mapping[str, Tensor], config
         _number("a projection's damping", damping, 0, 1e6)
     last = 0
     for number, size in enumerate(values["banks"]):
-        last = max(last, _check_bank(number, size, tensors, channels["parts"], cells))
+        last = max(last, _check_bank(number, size, tensors, channels["parts"]))
     sizes = [tuple(size) for size in values["banks"]]
     if len(set(sizes)) != len(sizes) or _number("next_id", values["next_id"], 0) < last:
         raise StateFileError("the tracker state is damaged: its parts are not told apart")
@@ -90,18 +89,6 @@ def _check_place(values: Mapping[str, Any]) -> None:
             _number("the outline", number, -1e3, 1e3)
 
 
-def _smallest_map(values: Mapping[str, Any], config: TrackerConfig) -> tuple[int, int]:
-    """Rows and columns of the smallest map that a part is looked for in."""
-    first = (float(values["shape"][0]), float(values["shape"][1]))
-    stride = vgg_layer(config.tap).stride
-    reaches = (Reach.NARROW, Reach.USUAL) if config.narrow_search > 0 else (Reach.USUAL,)
-    windows = [search_window((0.0, 0.0), first, 1.0, reach, config, stride) for reach in reaches]
-    return (
-        min(window.crop_height for window in windows) // stride,
-        min(window.crop_width for window in windows) // stride,
-    )
-
-
 def _taps(config: TrackerConfig) -> dict[str, str]:
     return {"parts": config.tap, "convnet": config.convnet_tap if config.convnet_learns else config.tap}
 
@@ -116,13 +103,11 @@ def _check_projection(name: str, tap: str, tensors: Mapping[str, Tensor]) -> int
     return int(axes.shape[0])
 
 
-def _check_bank(
-    number: int, size: Sequence[int], tensors: Mapping[str, Tensor], channels: int, cells: tuple[int, int]
-) -> int:
+def _check_bank(number: int, size: Sequence[int], tensors: Mapping[str, Tensor], channels: int) -> int:
     """Gives the first number that no part of it has."""
     rows, columns = size
-    for side, most in ((rows, cells[0]), (columns, cells[1])):
-        _number("a part's side", side, 1, most)
+    for side in (rows, columns):
+        _number("a part's side", side, 1, LARGEST_PART)
     count = int(_require(f"bank.{number}.filters", tensors, (None, channels, int(rows), int(columns))).shape[0])
     arrays = {
         name: _require(f"bank.{number}.{name}", tensors, (count, 2) if name in _PAIRS else (count,), _BANK_KINDS[name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
 
 from torture.fuzz.target import Target
 
@@ -27,7 +26,7 @@ def find_target(name: str) -> Target:
     """A target by its name; ``KeyError`` where there is none."""
     for module, names in MODULES.items():
         if name in names:
-            found: Sequence[Target] = importlib.import_module(f"torture.fuzz.{module}").TARGETS
+            found: tuple[Target, ...] = importlib.import_module(f"torture.fuzz.{module}").TARGETS
             return next(target for target in found if target.name == name)
     raise KeyError(name)
 

@@ -14,9 +14,10 @@ from math import prod
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+npy: Any = npy_format  # numpy does not say of which types it is
 LARGEST_HEADER = 10_000
 ENCRYPTED = 1  # a flag of a member of a zip archive
 SUFFIX = ".npy"
