@@ -22,7 +22,7 @@ from tracking_parts.versions import versions
 
 PARTS = {
     "odd_inputs": Registered("torture.odd_inputs:odd_inputs", 2),
-    "fuzz": Registered("torture.fuzz.part:fuzz", 3),
+    "fuzz": Registered("torture.fuzz:fuzz", 3),
     "hostile_files": Registered("torture.hostile_files:hostile_files", 1),
     "sockets": Registered("torture.sockets:sockets", 1),
     "learning_faults": Registered("torture.learning_faults:learning_faults", 1),

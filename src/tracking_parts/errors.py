@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-LONGEST_QUOTE = 60
+LONGEST_QUOTE = 100
 LONGEST_REASON = 300
 MOST_NAMES = 10
 
