@@ -53,11 +53,11 @@ def check_compression(members: Iterable[zipfile.ZipInfo]) -> None:
 
 
 def _read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
-    version = npy.read_magic(stream)  # type: ignore[no-untyped-call]
+    version = npy.read_magic(stream)
     if version == (1, 0):
-        header = npy.read_array_header_1_0(stream, max_header_size=LARGEST_HEADER)  # type: ignore[no-untyped-call, call-arg]
+        header = npy.read_array_header_1_0(stream, max_header_size=LARGEST_HEADER)
     elif version == (2, 0):
-        header = npy.read_array_header_2_0(stream, max_header_size=LARGEST_HEADER)  # type: ignore[no-untyped-call, call-arg]
+        header = npy.read_array_header_2_0(stream, max_header_size=LARGEST_HEADER)
     else:
         raise ValueError(f"an array of the unknown version {version}")
     shape, is_fortran, dtype = header
