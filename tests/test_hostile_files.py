@@ -19,4 +19,4 @@ def test_refused(what: str, make: Make, read: Read, tmp_path: Path) -> None:
 
 def test_a_good_file_is_no_survivor(tmp_path: Path) -> None:
     assert not refused("good", tmp_path, lambda path: None, tmp_path).survived
-    assert not refused("defect", tmp_path, lambda path: {}["none"], tmp_path).survived
+    assert not refused("defect", tmp_path, lambda path: path.read_bytes(), tmp_path).survived

@@ -35,7 +35,7 @@ MOST_DESCRIPTORS = 8  # more than before, after all connections are gone
 SLOW = 120  # connections that do not finish their request
 TRAX_SECONDS = 120.0
 VIDEO = "tiny.mp4"
-ODD_VALUES = (
+ODD_VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0, 1.5, 10**30, 1e308, "", "x", "../x", "\x00", "\ud800", "9" * 5000, [], {}, [[]]),
     *([1, 2, 3], [None] * 4, {"a": 1}, "NaN"),
 )

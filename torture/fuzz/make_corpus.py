@@ -77,7 +77,7 @@ def texts() -> None:
         keep("sequence_files", name, bytes([index]) + sequence[name].encode())
     keep("trajectory", "ours", "1\n1,2,3,4\n1.5,2,3,4\n2\n0\n0\n%0.1\n0.1\n0.2\n%0.9\n\n0.3\n")
     keep("trajectory", "one_pass", "1\n" + "10,10,20,20\n" * 3 + "10,10,30,11,30,31,10,30\n")
-    settings = (b"\0alpha=0.7\npart_sizes=3,5\nupdate=none\naugment=true", b"\x0110,20,30,40")
+    settings: tuple[bytes, ...] = (b"\0alpha=0.7\npart_sizes=3,5\nupdate=none\naugment=true", b"\x0110,20,30,40")
     settings += (b"\x02stp:default?alpha=1&region=box", b'\x03{"alpha": 0.5, "supports": [0.7, 2.0], "u": 3}')
     for index, text in enumerate(settings):
         keep("settings", str(index), text)
@@ -108,8 +108,10 @@ def some_frames(count: int = 6) -> list[NDArray[np.uint8]]:
 
 
 def videos() -> None:
-    kinds = (("mp4", "mpeg4"), ("mp4", "libx264"), ("matroska", "ffv1"), ("avi", "mjpeg"), ("mpegts", "mpeg2video"))
-    kinds += (("webm", "libvpx"), ("ogg", "libtheora"), ("flv", "flv"), ("gif", "gif"))
+    kinds = (
+        *(("mp4", "mpeg4"), ("mp4", "libx264"), ("matroska", "ffv1"), ("avi", "mjpeg"), ("mpegts", "mpeg2video")),
+        *(("webm", "libvpx"), ("ogg", "libtheora"), ("flv", "flv"), ("gif", "gif")),
+    )
     for container, codec in kinds:
         stream = io.BytesIO()
         try:

@@ -18,7 +18,7 @@ from tracking_parts.studio.decoder import Decoder, read_facts
 from tracking_parts.studio.importing import import_project
 from tracking_parts.studio.inside import unpack_trace
 from tracking_parts.studio.model import Project
-from tracking_parts.studio.run import Plan
+from tracking_parts.studio.plan import Plan
 from tracking_parts.studio.session import Session
 from tracking_parts.studio.store import Store
 from tracking_parts.studio.tab_socket import answer_command

@@ -151,11 +151,12 @@ class VideoReader:
     def _leave_out_incomplete_start(self) -> None:
         """A recording that starts between two key frames: its first pictures cannot be seen."""
         try:
-            first = next((one for one in self._pictures if one.pts is not None and not one.is_corrupt), None)
+            shown = (one.pts for one in self._pictures if not one.is_corrupt)
+            first = next((time for time in shown if time is not None), None)
         except DECODING_ERRORS:
             first = None  # which frames can be seen turns out when they are read
         if first is not None:
-            self._times = [time for time in self._times if time >= first.pts] or self._times
+            self._times = [time for time in self._times if time >= first] or self._times
         self._seek(self._times[0])
 
     # ------------------------------------------------------------------ the decoder

@@ -225,10 +225,11 @@ def open_container(address: str) -> tuple[Any, av.VideoStream]:
     if not isinstance(stream, av.VideoStream) or stream.disposition & Disposition.attached_pic:
         container.close()
         raise SourceError(f"{address} holds no video")
-    if stream.codec_context is None:  # to decode it all the same would take the process down
+    codec: av.VideoCodecContext | None = stream.codec_context  # the library's types do not say that there may be none
+    if codec is None:  # to decode it all the same would take the process down
         container.close()
         raise SourceError(f"{address} is a video of an unknown kind")
-    stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
+    codec.options = {"max_pixels": str(MOST_PIXELS)}
     return container, stream
 
 
