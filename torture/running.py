@@ -20,9 +20,8 @@ from benchmarks.processes import python_environment
 from benchmarks.videos import ROOT
 from torture.trials import Trial
 
-LEAST_GRACE, MOST_GRACE = 20.0, 120.0  # seconds that a part may take longer than its share before it is killed
-GRACE = 0.25  # … as a share of the time that the others have
-TOO_LITTLE = 1.0  # seconds of all that are left, with which no part is begun
+GRACE = 180.0  # seconds that a part may take longer than its share before it is killed: the machine may be busy
+LEAST = 5.0  # seconds for a part for which the others left none
 TOLD = 2000  # characters of what a part that died last said
 
 
@@ -69,29 +68,20 @@ def share_of_time(left: float, weight: float, weights_left: float) -> tuple[floa
     """Seconds in which a part may begin trials, and after which it is killed; what it leaves is shared out anew.
 
     >>> share_of_time(1000.0, 1.0, 10.0)
-    (80.0, 200.0)
-    >>> share_of_time(30.0, 1.0, 1.0)
-    (24.0, 30.0)
+    (80.0, 260.0)
     """
-    share = left * weight / weights_left
-    soft = 0.8 * share
-    is_last = weight >= weights_left
-    grace = MOST_GRACE if is_last else min(max(GRACE * (left - soft), LEAST_GRACE), MOST_GRACE)
-    return soft, min(soft + grace, (share + left) / 2)  # half of what the others have stays theirs
+    soft = max(LEAST, 0.8 * left * weight / weights_left)
+    return soft, soft + GRACE
 
 
 def run_all(
     parts: Mapping[str, Registered], seconds: float, seed: int = 0, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Outcome]:
-    """Every part in turn, all of them within ``seconds``."""
+    """Every part in turn; none begins a trial after ``seconds``, but for those that the others left no time."""
     end = clock() + seconds
     weights_left = sum(part.weight for part in parts.values())
     for name, part in parts.items():
-        left = end - clock()
-        if left < TOO_LITTLE:
-            yield Outcome(name, (Trial("be begun", False, "the other parts left no time"),), 0.0)
-            continue
-        soft, hard = share_of_time(left, part.weight, weights_left)
+        soft, hard = share_of_time(end - clock(), part.weight, weights_left)
         weights_left -= part.weight
         yield run_part(name, part.address, soft, hard, seed)
 

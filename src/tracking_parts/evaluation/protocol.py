@@ -22,6 +22,7 @@ InitBox = Literal["area", "enclosing"]
 OverlapKind = Literal["polygon", "rectangle"]
 
 LARGEST_FILE = 1 << 16  # characters
+DEEPEST = 20  # of what stands in what
 LARGEST_NUMBER = 10**9
 LONGEST_SEQUENCE = 10**6  # frames; measures have an entry for each
 
@@ -123,12 +124,18 @@ def parse_protocol(text: str, source: str) -> Protocol:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them say more than any memory holds."""
+    """YAML without aliases, a few lines of which say more than any memory holds, and not nested for ever."""
+
+    depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             raise ValueError("it uses aliases")
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ValueError("it is nested too deeply")
         node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
         return node
 
 
