@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from torture.kill_studio import StudioKills
 from torture.kills import BenchKills, TrackKills
 from torture.trials import Trial
 from torture.warm import WarmCommands
@@ -38,6 +39,12 @@ def bench(commands: WarmCommands, tmp_path_factory: pytest.TempPathFactory) -> B
     return BenchKills(commands, tmp_path_factory.mktemp("bench"), random.Random(0))
 
 
+@pytest.fixture(scope="module")
+def studio(commands: WarmCommands, tmp_path_factory: pytest.TempPathFactory) -> StudioKills:
+    pytest.importorskip("fastapi", reason="the studio is not installed")
+    return StudioKills(commands, tmp_path_factory.mktemp("studio"), random.Random(0))
+
+
 def lost(trials: Iterator[Trial]) -> list[Trial]:
     return [trial for trial in trials if not trial.survived]
 
@@ -54,6 +61,12 @@ def test_a_tracking_run_that_is_stopped_leaves_valid_files_and_is_resumed(
 def test_a_benchmark_that_is_stopped_is_continued(bench: BenchKills, kind: signal.Signals) -> None:
     for _ in range(EACH):
         assert lost(bench.trial(kind)) == []
+
+
+@pytest.mark.parametrize("kind", SIGNALS)
+def test_a_studio_that_is_stopped_has_every_box_that_it_acknowledged(studio: StudioKills, kind: signal.Signals) -> None:
+    for _ in range(EACH):
+        assert lost(studio.trial(kind)) == []
 
 
 def test_the_words_and_the_code_of_a_run_that_is_stopped(track: TrackKills, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Ctrl-C, SIGTERM and SIGKILL at random moments of ``stp track`` and ``stp bench``: nothing is lost, all is valid."""
+"""Ctrl-C, SIGTERM and SIGKILL at random moments of ``stp``: nothing is lost, all is valid, and it can go on."""
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import shutil
@@ -9,14 +10,18 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import cv2
 
+from torture.kill_studio import StudioKills
 from torture.moving_square import frame_at, square_at
 from torture.run_files import FORMATS, frames_in, problem_of
 from torture.trials import Trial
 from torture.warm import WarmCommands
+
+log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 FRAMES = 30
@@ -24,17 +29,32 @@ BOX = ",".join(map(str, square_at(0)))
 
 
 def kills(seconds: float, seed: int | None = None) -> Iterator[Trial]:
-    """Three of four kills hit ``stp track``, every second followed by ``--resume``; the others ``stp bench``."""
+    """Two of four kills hit ``stp track``, every second followed by ``--resume``; the others ``stp bench`` and
+    ``stp studio``, if it is installed.
+    """
     end = time.monotonic() + seconds
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, WarmCommands() as commands:
         work = Path(folder)
         track, bench = TrackKills(commands, work / "track", chance), BenchKills(commands, work / "bench", chance)
+        studio = _studio_kills(commands, work, chance)
         number = 0
         while time.monotonic() < end:
             kind = SIGNALS[number % len(SIGNALS)]
-            yield from bench.trial(kind) if number % 4 == 3 else track.trial(kind, resume=number % 2 == 0)
+            if number % 4 == 3:
+                yield from bench.trial(kind)
+            elif number % 4 == 1 and studio is not None:
+                yield from studio.trial(kind)
+            else:
+                yield from track.trial(kind, resume=number % 4 == 0)
             number += 1
+
+
+def _studio_kills(commands: WarmCommands, work: Path, chance: random.Random) -> StudioKills | None:
+    if find_spec("fastapi") is None or find_spec("websockets") is None:
+        log.warning("the studio is not installed, and not killed: pip install 'tracking-parts[studio]'")
+        return None
+    return StudioKills(commands, work / "studio", chance)
 
 
 class TrackKills:

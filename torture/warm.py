@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,10 @@ def serve() -> None:
     import tracking_parts.cli
     import tracking_parts.cli_run
     import tracking_parts.evaluation.runner
-    import tracking_parts.tracker  # noqa: F401
+    import tracking_parts.tracker
 
+    with suppress(ModuleNotFoundError):  # the studio is an extra
+        import tracking_parts.studio.server  # noqa: F401
     torch.set_num_threads(1)  # a fork has one thread only; whoever waited for the others would wait for ever
     cv2.setNumThreads(1)
     for line in sys.stdin:
