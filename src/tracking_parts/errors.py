@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections import abc
 
 LONGEST_QUOTE = 60
 LONGEST_REASON = 300
 MOST_NAMES = 10
 
 
-def quoted(value: Any) -> str:
+def quoted(value: object) -> str:
     """A value as an error's message may show it: as Python writes it, on one line, and short whatever it is.
 
     >>> quoted("a" * 999)[-3:]
@@ -23,7 +22,7 @@ def quoted(value: Any) -> str:
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
 
 
-def quoted_names(names: Iterable[str]) -> str:
+def quoted_names(names: abc.Iterable[str]) -> str:
     """Names that somebody made up, for a message: as they are if they are names at all, and not too many."""
     shown = [name if name.isprintable() and len(name) <= LONGEST_QUOTE else quoted(name) for name in names]
     return ", ".join(shown[:MOST_NAMES]) + (f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else "")
