@@ -51,7 +51,7 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     page.keyboard.press("Home")
     for _ in range(start // 10):
         page.keyboard.press("Shift+ArrowRight")
-    _drag(page, (int(box.x), int(box.y), int(box.w), int(box.h)))
+    drag_box(page, (int(box.x), int(box.y), int(box.w), int(box.h)))
     name = page.locator("#targets input[type=text]")
     name.fill("rabbit")
     name.press("Enter")
@@ -72,7 +72,7 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
     take("tracked")
     page.keyboard.press("Home")
     page.locator("#add").click()
-    _drag(page, FLOWERS)
+    drag_box(page, FLOWERS)
     page.wait_for_timeout(800)
     page.keyboard.press("Space")
     expect(page.locator("#track")).to_have_text("Pause", timeout=PATIENCE)
@@ -99,10 +99,14 @@ def take_all(page: Page, take: Callable[[str], object]) -> None:
 
 
 def _shot(page: Page, path: Path) -> None:
+    shown = re.match(r"frame \d+", page.locator("#position").text_content() or "")
+    if shown and page.locator("#step").is_enabled():  # while it tracks the picture is of the frame before
+        expect(page.locator("#boxes")).to_have_attribute("aria-label", re.compile(rf"{shown[0]}\b"), timeout=PATIENCE)
     page.screenshot(path=path, type="jpeg", quality=85, animations="disabled")
 
 
-def _drag(page: Page, box: tuple[int, int, int, int]) -> None:
+def drag_box(page: Page, box: tuple[int, int, int, int]) -> None:
+    """Draw a box, given in pixels of the clip."""
     page.wait_for_timeout(800)
     area = page.locator("#boxes").bounding_box()
     assert area is not None

@@ -31,6 +31,7 @@ def dangers(source: str) -> list[str]:
     """Line and name of all that is unsafe, however it was imported."""
     tree = ast.parse(source)
     names = _imported_names(tree)
+    names |= _own_safe_loaders(tree, names)
     found = []
     for node in ast.walk(tree):
         found += [f"{node.lineno}: {what}" for what in _dangers_of(node, names)]  # type: ignore[attr-defined]
@@ -49,6 +50,13 @@ def _imported_names(tree: ast.AST) -> dict[str, str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
     return names
+
+
+def _own_safe_loaders(tree: ast.AST, names: dict[str, str]) -> dict[str, str]:
+    """Classes of this file that are a safe loader and something more."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    own = [node for node in classes if node.bases and all(_full_name(base, names) in SAFE_YAML for base in node.bases)]
+    return {node.name: "yaml.SafeLoader" for node in own}
 
 
 def _full_name(node: ast.AST, names: dict[str, str]) -> str:

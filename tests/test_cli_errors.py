@@ -51,7 +51,7 @@ BOX = ["--box", "9,9,9,9"]
         ([*BOX, "--set", "alpha"], "name=value"),
         ([*BOX, "--set", "alpha=9"], "alpha = 9"),
         ([*BOX, "--set", "alpha=high"], "alpha"),
-        ([*BOX, "--format", "yaml"], "unknown format 'yaml': there are jsonl"),
+        ([*BOX, "--format", "yaml"], "unknown format 'yaml': there are otb"),
         ([*BOX, "--device", "abacus"], "the device 'abacus' cannot be used here"),
         ([*BOX, "--threads", "0"], "--threads"),
         ([*BOX, "--threads", "two"], "--threads"),

@@ -129,6 +129,7 @@ def test_what_is_no_number_is_no_vote(value: float) -> None:
 
 
 @pytest.mark.parametrize("convnet", ["end_to_end", "frozen_trunk"])
+@pytest.mark.filterwarnings("ignore::tracking_parts.LearningWarning")
 def test_a_net_that_diverges_leaves_the_box_finite(convnet: str) -> None:
     config = small_config(convnet=convnet, learning_rate=1.0, u=1, update="full", update_frames=0, alpha=0.3, epochs=2)
     tracker = Tracker(config, weights=random_weights(), engine="torch")

@@ -160,7 +160,7 @@ def test_parts_larger_than_a_narrow_look() -> None:
         "min_box_agreement": 0.0,
         "narrow_search": 1.2,
     }
-    tracker = small_tracker(part_sizes=(3, 12), u=50, **always_narrow)
+    tracker = small_tracker(part_sizes=(12,), u=50, **always_narrow)
     tracker.init(STILL.frames[0], STILL.boxes[0])
     results = [tracker.update(STILL.frames[0]) for _ in range(3)]
     assert min(tracker.trace.window.shape) < 12

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "tracking_parts"
-ABOVE_THE_CORE = ("evaluation", "integrations", "studio", "viewers", "cli", "tracking", "output_files", "profiling")
+ABOVE_THE_CORE = (
+    *("evaluation", "integrations", "studio", "viewers", "cli", "tracking", "output_files", "profiling"),
+    *("checkpoints", "__main__"),
+)
 SHARED_BY_ALL = {"errors", "geometry", "result", "trace", "config", "frames"}
 
 

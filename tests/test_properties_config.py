@@ -96,6 +96,7 @@ def assert_within_bounds(result: Result, config: TrackerConfig) -> None:
         "min_box_agreement": 0.0,
     }
 )
+@pytest.mark.filterwarnings("ignore::tracking_parts.LearningWarning")
 @example({"convnet": "frozen_trunk", "learning_rate": 1.0, "update": "parallel", "u": 1})
 @example({"ridge": 1e-8, "head_ridge": 0.0})
 @example({"mask_power": 10.0, "mask_width": 0.01, "mask_floor": 0.0})

@@ -45,7 +45,8 @@ def test_exported_names() -> None:
 def test_every_error_is_ours_and_exported() -> None:
     from tracking_parts import errors
 
-    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    classes = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
+    defined = {name for name, value in classes.items() if value.__module__ == errors.__name__}
     assert defined <= PUBLIC_NAMES
     kinds = (tracking_parts.TrackingPartsError, UserWarning)
     assert all(issubclass(getattr(errors, name), kinds) for name in defined)

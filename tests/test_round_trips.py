@@ -236,9 +236,9 @@ def test_project_files(
     assert (saved.name, saved.frame, saved.has_video) == ("tiny", 3, True)
     assert (folder / "copy").read_bytes() == b"a video"
     assert [target.name for target in saved.targets] == [target.name for target in store.targets(project.id)]
-    for read, original, packs in zip(saved.targets, store.targets(project.id), kept, strict=True):
-        assert read.drawn == store.drawn(original.id)
-        assert read.rows == store.rows(original.id)
+    for again, original, packs in zip(saved.targets, store.targets(project.id), kept, strict=True):
+        assert again.drawn == store.drawn(original.id)
+        assert again.rows == store.rows(original.id)
         assert sorted(packs) == store.inside_frames(original.id)
     store.close()
 

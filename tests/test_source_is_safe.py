@@ -58,6 +58,7 @@ def test_the_pages_make_no_code_of_text(path: Path) -> None:
         "import torch as t\nt.load(path, weights_only=False)",
         "from torch import load\nload(path)",
         "import numpy as np\nnp.load(path, allow_pickle=True)",
+        "import yaml\nclass Plain(yaml.FullLoader): pass\nyaml.load(text, Plain)",
         "import importlib\nimportlib.import_module(name)",
     ],
 )
@@ -72,6 +73,7 @@ def test_every_danger_would_be_seen(source: str) -> None:
         "net.eval()",
         "import subprocess\nsubprocess.run(['ls'], shell=False)",
         "import yaml\nyaml.safe_load(text)\nyaml.load(text, Loader=yaml.CSafeLoader)",
+        "import yaml\nclass Plain(yaml.SafeLoader): pass\nyaml.load(text, Plain)",
         "import torch\ntorch.load(path, weights_only=True)",
         "import numpy as np\nnp.load(path, allow_pickle=False)",
         "from safetensors.torch import load_file\nload_file(path)",

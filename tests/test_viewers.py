@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from traces_for_viewers import some_picture, some_result, some_trace
+from tracking_parts.frames import Frame
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result, State
 from tracking_parts.trace import FrameTrace
@@ -236,7 +237,7 @@ def test_wrap_breaks_between_words_and_loses_none() -> None:
 
 
 def test_labels_of_several_do_not_cover_each_other() -> None:
-    frame = np.zeros((400, 600, 3), np.uint8)
+    frame: Frame = np.zeros((400, 600, 3), np.uint8)
     labels: list[Box] = []
     for x in (200, 210, 220, 230):
         result = replace(some_result(), box=Box(x, 180, 40, 40), polygon=Box(x, 180, 40, 40).polygon)

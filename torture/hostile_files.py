@@ -15,6 +15,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,11 @@ def _pickles() -> Iterator[tuple[str, Make, Read]]:
     }
     for what, make in inside.items():
         yield f"pickle: {what}", _writer(make, "legacy.pth"), read_torch_file
-        yield f"pickle in a zip: {what}", _writer(_in_torch_zip(make), "new.pth"), read_torch_file
+        yield (
+            f"pickle in a zip: {what}",
+            _writer(partial(_zipped, make), "new.pth"),
+            read_torch_file,
+        )
 
 
 class _Runs:
@@ -111,10 +116,6 @@ class _Runs:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (os.mkdir, (self.path,))
-
-
-def _in_torch_zip(make: Callable[[Path], bytes]) -> Callable[[Path], bytes]:
-    return lambda folder: _torch_zip(make(folder))
 
 
 def _torch_zip(pickled: bytes, storage: bytes = bytes(24), compression: int = zipfile.ZIP_STORED) -> bytes:
@@ -202,8 +203,8 @@ def _tensors() -> Iterator[tuple[str, Make, Read]]:
         "nothing": b"",
     }
     for what, content in headers.items():
-        yield f"safetensors weights: {what}", _holding(content, "w.safetensors"), weights
-        yield f"state: {what}", _holding(content, "tracker.state"), TrackerState.load
+        yield f"safetensors weights: {what}", _writer(_always(content), "w.safetensors"), weights
+        yield f"state: {what}", _writer(_always(content), "tracker.state"), TrackerState.load
     state = (CORPUS / "state_file" / "tiny.state").read_bytes()
     yield "state: cut in half", _writer(lambda _: state[: len(state) // 2], "tracker.state"), TrackerState.load
 
@@ -234,7 +235,7 @@ def _texts() -> Iterator[tuple[str, Make, Read]]:
     }.items():
         yield (
             f"protocol: {what}",
-            _holding(text.encode(), "rules.yaml"),
+            _writer(_always(text.encode()), "rules.yaml"),
             lambda path: load_protocol(str(path)),
         )
     yield "gate: lists without end", _writer(lambda _: b"[" * 500_000, "gate.json"), read_gate
@@ -250,7 +251,7 @@ def _texts() -> Iterator[tuple[str, Make, Read]]:
         read_ground_truth,
     )
     for name in ("../..", "/etc", "a/../../b", "x" * 5000, "a\0b"):
-        listing = _holding(name.encode(), "list.txt")
+        listing = _writer(_always(name.encode()), "list.txt")
         yield f"list of sequences: leads to {name[:12]!r}", listing, lambda path: find_sequences(path.parent)
 
 
@@ -270,7 +271,7 @@ def _pictures() -> Iterator[tuple[str, Make, Read]]:
         ),
     }
     for kind, make in pictures.items():
-        yield f"picture: a {kind} of gigabytes", _holding(make(), f"bomb.{kind}"), read_image
+        yield f"picture: a {kind} of gigabytes", _writer(partial(_made, make), f"bomb.{kind}"), read_image
     yield (
         "picture: a folder of them",
         _writer(lambda _: _png(60_000, 40_000), "0001.png"),
@@ -335,16 +336,24 @@ def _projects() -> Iterator[tuple[str, Make, Read]]:
 
 
 # ---------------------------------------------------------------------- writing them
+def _always(content: bytes) -> Callable[[Path], bytes]:
+    return lambda folder: content
+
+
+def _made(make: Callable[[], bytes], folder: Path) -> bytes:
+    return make()
+
+
+def _zipped(make: Callable[[Path], bytes], folder: Path) -> bytes:
+    return _torch_zip(make(folder))
+
+
 def _writer(make: Callable[[Path], bytes], name: str) -> Make:
     def write(folder: Path) -> Path:
         (folder / name).write_bytes(make(folder))
         return folder / name
 
     return write
-
-
-def _holding(content: bytes, name: str) -> Make:
-    return _writer(lambda folder: content, name)
 
 
 def _zip_writer(members: dict[str, bytes], name: str, compression: int = zipfile.ZIP_STORED) -> Make:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -66,6 +67,18 @@ class TrackKills:
         yield Trial(f"stp track, {kind.name}", not problem, f"after {after:.2f} s: {problem}" if problem else "")
         if resume and not problem:
             yield self._resumed(arguments, out, kind)
+
+    def stop_in_the_middle(self, kind: signal.Signals, out: Path) -> tuple[int, list[str]]:
+        """Once some boxes are there; the exit code, and what the command said."""
+        said = self._folder / "said"
+        process = self._commands.start([*self._options, "--out", str(out)], said)
+        boxes = out / "boxes.jsonl"
+        while not (boxes.exists() and boxes.stat().st_size):
+            time.sleep(0.01)
+        os.kill(process, kind)
+        code = self._commands.wait(process)
+        lines = (said / "stderr").read_text(encoding="utf-8").splitlines()
+        return code, [line for line in lines if line.startswith("stp: ")]
 
     def _resumed(self, arguments: list[str], out: Path, kind: signal.Signals) -> Trial:
         said = self._folder / "said"

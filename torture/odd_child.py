@@ -40,19 +40,30 @@ def in_child(work: Callable[[], Any], seconds: float) -> Any:
 
 
 def _ends(child: int, stream: BinaryIO, seconds: float) -> bool:
-    waited, computed, step = 0.0, 0.0, min(seconds, 0.5)
-    while not select.select([stream], [], [], step)[0]:  # readable also when the child has died
-        state, now = _activity(child)
-        asleep = now == computed and state in "SD"
-        waited, computed = waited + step if asleep else 0.0, now
-        if max(waited, computed) >= seconds:
+    # A pipe is readable also when the child has died.
+    return answers_in_time(child, lambda step: bool(select.select([stream], [], [], step)[0]), seconds)
+
+
+def answers_in_time(process: int, is_there: Callable[[float], bool], seconds: float) -> bool:
+    """Whether an answer comes before the process has computed, or slept, for so many seconds since it was asked.
+
+    ``is_there`` waits for the answer for as long as it is told.
+    """
+    step = min(seconds, 0.5)
+    begun = before = _activity(process)[1]
+    slept = 0.0
+    while not is_there(step):
+        state, now = _activity(process)
+        slept = slept + step if now == before and state in "SD" else 0.0
+        before = now
+        if max(slept, now - begun) >= seconds:
             return False
     return True
 
 
-def _activity(child: int) -> tuple[str, float]:
+def _activity(process: int) -> tuple[str, float]:
     """The process's state (R runs, S sleeps, T is stopped) and its seconds of computing, as Linux tells them."""
-    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

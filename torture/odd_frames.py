@@ -109,7 +109,7 @@ def _unusable() -> list[Case]:
         _every("NaN inside", Expect.REFUSE, _with_nan),
         _one("None", Expect.REFUSE, lambda f: None),
         _one("empty, 0x0", Expect.REFUSE, lambda f: np.zeros((0, 0, 3), np.uint8)),
-        _one("NaN inside", Expect.REFUSE, _with_nan),
+        _one("NaN inside", Expect.REFUSE, _with_nan, _unmoved),
         _one("of half the size", Expect.REFUSE, lambda f: np.ascontiguousarray(f[::2, ::2]), _halved),
         _one("larger by one column", Expect.REFUSE, lambda f: np.pad(f, ((0, 0), (0, 1), (0, 0))), _unmoved),
         _one("turned by 90°", Expect.REFUSE, lambda f: np.ascontiguousarray(np.rot90(f)), _turned),

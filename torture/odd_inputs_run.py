@@ -14,17 +14,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torture.odd_case import Case, Kind, Outcome, judge, judge_error
 from torture.odd_cases import all_cases
-from torture.odd_child import in_child
+from torture.odd_child import answers_in_time, in_child
 from torture.odd_players import player_maker
 from torture.odd_scene import Player
 
 ROOT = Path(__file__).resolve().parents[1]
-PATIENCE = 60.0  # seconds for a case
+PATIENCE = 60.0  # seconds of computing, or of waiting without, for a case in a child
+LONG_PATIENCE = 150.0  # the same for a process, which may have to wait for its child twice
 MEMORY = 12 << 30  # bytes of address space: a tracker that asks for more is refused it, and this machine lives on
 
 
@@ -87,11 +89,10 @@ def _run_process(tracker: str, keys: Sequence[str], together: bool) -> Iterator[
     reader.start()
     try:
         for key in keys:
-            try:
-                line = lines.get(timeout=3 * PATIENCE)
-            except queue.Empty:
-                yield key, Outcome(Kind.HANGS, f"no answer within {3 * PATIENCE:g} s")
+            if not answers_in_time(process.pid, lambda step: _has_one(lines, step), LONG_PATIENCE):
+                yield key, Outcome(Kind.HANGS, f"no answer within {LONG_PATIENCE:g} s")
                 return
+            line = lines.get()
             if line is None:
                 yield key, _how_it_died(process.wait())
                 return
@@ -103,6 +104,14 @@ def _run_process(tracker: str, keys: Sequence[str], together: bool) -> Iterator[
         reader.join()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def _has_one(lines: queue.Queue[str | None], seconds: float) -> bool:
+    """Waits for a line, and leaves it there; a queue has no such call."""
+    end = time.monotonic() + seconds
+    while lines.empty() and time.monotonic() < end:
+        time.sleep(0.01)
+    return not lines.empty()
 
 
 def _read(process: subprocess.Popen[str], lines: queue.Queue[str | None]) -> None:

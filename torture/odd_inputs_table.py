@@ -70,15 +70,19 @@ def count(found: Mapping[str, Outcome]) -> Counter[str]:
 
 
 def in_words(outcomes: Outcomes) -> str:
-    """The counts as one sentence."""
-    total = count(outcomes["ours"])
-    parts = [f"Of {total['cases']} odd inputs ours survives {total['right']}"]
+    """The counts as one sentence, for the README."""
+    ours = count(outcomes["ours"])
+    peers = []
     for tracker, found in outcomes.items():
+        counts = count(found)
+        bad = {"wrong": Kind.WRONG, "crashed": Kind.CRASHES, "hung": Kind.HANGS}
+        told = [f"{counts[kind]} {word}" for word, kind in bad.items() if counts[kind]]
         if tracker != "ours":
-            counts = count(found)
-            bad = f"{counts[Kind.WRONG]} wrong, {counts[Kind.CRASHES]} crashed, {counts[Kind.HANGS]} hung"
-            parts.append(f"{TITLES[tracker]} of {counts['cases']}: {bad}")
-    return "; ".join(parts)
+            peers.append(f"{TITLES[tracker]} {', '.join(told) or 'none bad'}")
+    cases = max(count(found)["cases"] for tracker, found in outcomes.items() if tracker != "ours")
+    return (
+        f"ours {ours['right']} right of {ours['cases']}; of the {cases} that OpenCV's can be given, {'; '.join(peers)}"
+    )
 
 
 def _too_strict(case: Case, outcome: Outcome) -> bool:

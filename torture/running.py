@@ -75,7 +75,8 @@ def share_of_time(left: float, weight: float, weights_left: float) -> tuple[floa
     """
     share = left * weight / weights_left
     soft = 0.8 * share
-    grace = min(max(GRACE * (left - soft), LEAST_GRACE), MOST_GRACE)
+    is_last = weight >= weights_left
+    grace = MOST_GRACE if is_last else min(max(GRACE * (left - soft), LEAST_GRACE), MOST_GRACE)
     return soft, min(soft + grace, (share + left) / 2)  # half of what the others have stays theirs
 
 

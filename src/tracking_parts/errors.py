@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import abc
 
-LONGEST_QUOTE = 60
+LONGEST_QUOTE = 100
 LONGEST_REASON = 300
 MOST_NAMES = 10
+
+
+def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def quoted(value: object) -> str:
@@ -19,7 +23,7 @@ def quoted(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # somebody else's repr, or an integer of too many digits
         text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1]}…"
+    return shortened(text)
 
 
 def quoted_names(names: abc.Iterable[str]) -> str:
@@ -31,7 +35,7 @@ def quoted_names(names: abc.Iterable[str]) -> str:
 def one_line(error: BaseException) -> str:
     """What another library said, as part of one line of ours."""
     text = " ".join("".join(letter if letter.isprintable() else " " for letter in str(error)).split())
-    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 1]}…"
+    return shortened(text, LONGEST_REASON)
 
 
 class TrackingPartsError(Exception):

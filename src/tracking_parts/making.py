@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tracking_parts.config import TrackerConfig
-from tracking_parts.errors import ConfigError, WeightsError, quoted
+from tracking_parts.errors import ConfigError, WeightsError, quoted, shortened
 from tracking_parts.vgg import layers_up_to
 
 MOST_SEED = 2**63 - 1  # what torch's generators take
@@ -32,7 +32,7 @@ def checked_device(name: Any) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
         reason = (str(error).strip().splitlines() or ["no reason given"])[0]
-        raise ConfigError(f"the device {name!r} cannot be used here: {quoted(Exception(reason))}") from None
+        raise ConfigError(f"the device {name!r} cannot be used here: {shortened(reason)}") from None
     return device
 
 

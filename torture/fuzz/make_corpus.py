@@ -108,10 +108,14 @@ def some_frames(count: int = 6) -> list[NDArray[np.uint8]]:
 
 
 def videos() -> None:
-    kinds = (
-        *(("mp4", "mpeg4"), ("mp4", "libx264"), ("matroska", "ffv1"), ("avi", "mjpeg"), ("mpegts", "mpeg2video")),
-        *(("webm", "libvpx"), ("ogg", "libtheora"), ("flv", "flv"), ("gif", "gif")),
+    kinds: tuple[tuple[str, str], ...] = (
+        ("mp4", "mpeg4"),
+        ("mp4", "libx264"),
+        ("matroska", "ffv1"),
+        ("avi", "mjpeg"),
+        ("mpegts", "mpeg2video"),
     )
+    kinds += (("webm", "libvpx"), ("ogg", "libtheora"), ("flv", "flv"), ("gif", "gif"))
     for container, codec in kinds:
         stream = io.BytesIO()
         try:

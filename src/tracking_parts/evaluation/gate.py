@@ -64,11 +64,11 @@ def read_gate(path: Path) -> Gate:
 
 
 def _checked(gate: Gate) -> Gate:
-    kinds: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
-    described: list[Gate | GateFigures] = [gate, *gate.sequences.values()]
-    for one in described:
+    kinds: dict[str, Any] = {"str": str, "int": int, "float": (int, float)}  # the annotations are strings here
+    checked: tuple[Any, ...] = (gate, *gate.sequences.values())
+    for one in checked:
         for field in fields(one):
-            value, kind = getattr(one, field.name), kinds.get(str(field.type), (object,))
+            value, kind = getattr(one, field.name), kinds.get(str(field.type), object)
             is_huge = isinstance(value, (int, float)) and not abs(value) < LARGEST_NUMBER
             if not isinstance(value, kind) or isinstance(value, bool) or is_huge:
                 raise ValueError(f"{field.name} = {quoted(value)} is no {field.type}")

@@ -103,7 +103,7 @@ class RerunRecording:
         self._connect(path, viewer, targets)
         self._stream.send_recording_name(name)
         for target in targets:
-            self._describe_series(target)
+            self._describe_series(target, f"{target}: " if len(targets) > 1 else "")
 
     def write_frame(self, index: int, frame: Frame) -> None:
         """Show a BGR frame; what is written afterwards belongs to it."""
@@ -151,9 +151,10 @@ class RerunRecording:
             where = path if path is not None and isinstance(error, OSError) else "the rerun recording"
             raise OutputError(f"cannot write {where}: {getattr(error, 'strerror', None) or error}") from error
 
-    def _describe_series(self, target: str) -> None:
+    def _describe_series(self, target: str, whose: str) -> None:
         for name, colour in _SERIES.items():
-            style = self._rr.SeriesLines(colors=[_rgb(colour)], names=[name.rpartition("/")[2].replace("_", " ")])
+            words = whose + name.rpartition("/")[2].replace("_", " ")
+            style = self._rr.SeriesLines(colors=[_rgb(colour)], names=[words])
             self._log(("series", target, *name.split("/")), style, static=True)
 
     # ------------------------------------------------------------------ a frame

@@ -151,8 +151,8 @@ class VideoReader:
     def _leave_out_incomplete_start(self) -> None:
         """A recording that starts between two key frames: its first pictures cannot be seen."""
         try:
-            shown = (one.pts for one in self._pictures if not one.is_corrupt)
-            first = next((time for time in shown if time is not None), None)
+            seen = (one.pts for one in self._pictures if one.pts is not None and not one.is_corrupt)
+            first = next(seen, None)
         except DECODING_ERRORS:
             first = None  # which frames can be seen turns out when they are read
         if first is not None:

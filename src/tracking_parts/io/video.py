@@ -225,11 +225,10 @@ def open_container(address: str) -> tuple[Any, av.VideoStream]:
     if not isinstance(stream, av.VideoStream) or stream.disposition & Disposition.attached_pic:
         container.close()
         raise SourceError(f"{address} holds no video")
-    codec: av.VideoCodecContext | None = stream.codec_context  # the library's types do not say that there may be none
-    if codec is None:  # to decode it all the same would take the process down
-        container.close()
+    if stream.codec_context is None:  # to decode it all the same would take the process down
+        container.close()  # type: ignore[unreachable]
         raise SourceError(f"{address} is a video of an unknown kind")
-    codec.options = {"max_pixels": str(MOST_PIXELS)}
+    stream.codec_context.options = {"max_pixels": str(MOST_PIXELS)}
     return container, stream
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,10 +80,13 @@ class ContactSheet:
         write_image(path, self.render())
 
 
-def write_image(path: Path, image: Image) -> None:
-    """Write a picture in the format of the path's suffix; an ``OSError`` names the path that could not be written."""
+def write_image(path: Path, image: Image, parameters: Sequence[int] = ()) -> None:
+    """Write a picture in the format of the path's suffix; an ``OSError`` names the path that could not be written.
+
+    ``parameters`` are those of ``cv2.imencode``.
+    """
     try:
-        encoded, data = cv2.imencode(path.suffix or ".png", image)
+        encoded, data = cv2.imencode(path.suffix or ".png", image, parameters)
     except cv2.error as error:
         raise OSError(f"cannot write {path}: no picture format has the suffix {path.suffix!r}") from error
     if not encoded:
