@@ -13,7 +13,7 @@ from torture.fuzz.registry import NAMES, find_target, runnable
 from torture.fuzz.running import has_atheris, run_slice
 from torture.fuzz.target import CORPUS, Target, check_message
 from torture.fuzz.watch import Watch, findings
-from tracking_parts.errors import FormatError
+from tracking_parts.errors import FormatError, TrackingPartsError
 
 INPUTS = 60
 SLOW = ("state_file", "state_values", "state_tensors", "video")  # each input tracks or decodes
@@ -37,6 +37,18 @@ def test_a_share_of_every_target(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_target_has_seeds(name: str) -> None:
     assert any((CORPUS / name).iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("npz", "npy_member", "safetensors")])
+def test_some_seed_is_a_good_file(name: str) -> None:
+    """Else all that is fuzzed is the refusal; of whole weights no seed could be small."""
+    target, problems = find_target(name), []
+    for seed in target.seeds():
+        try:
+            target.read(seed)
+        except TrackingPartsError as error:
+            problems.append(str(error))
+    assert len(problems) < len(target.seeds()), problems
 
 
 def test_the_corpus_is_small() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections import abc
 
 LONGEST_QUOTE = 100
 LONGEST_REASON = 300
@@ -14,7 +13,7 @@ def shortened(text: str, longest: int = LONGEST_QUOTE) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def quoted(value: Any) -> str:
+def quoted(value: object) -> str:
     """A value as an error's message may show it: as Python writes it, on one line, and short whatever it is.
 
     >>> quoted("a" * 999)[-3:]
@@ -27,7 +26,7 @@ def quoted(value: Any) -> str:
     return shortened(text)
 
 
-def quoted_names(names: Iterable[str]) -> str:
+def quoted_names(names: abc.Iterable[str]) -> str:
     """Names that somebody made up, for a message: as they are if they are names at all, and not too many."""
     shown = [name if name.isprintable() and len(name) <= LONGEST_QUOTE else quoted(name) for name in names]
     return ", ".join(shown[:MOST_NAMES]) + (f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else "")

@@ -62,11 +62,11 @@ def run_atheris(name: str, seconds: float, folder: Path, number: int) -> None:
         (corpus / f"seed-{index}").write_bytes(seed)
     words = scratch() / "words"
     words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words), encoding="ascii")
-    # No limits of its own: it takes a paused process for a slow one, and the watch has better ones.
+    # Hardly a limit of its own: it takes a paused process for a slow one, and the watch has better ones.
     options = (
         *(f"-max_total_time={max(1, round(seconds))}", f"-max_len={target.largest}"),
         *([f"-dict={words}"] if target.words else []),
-        *(f"-seed={number + 1}", "-print_final_stats=1", "-timeout=0", "-rss_limit_mb=0", "-malloc_limit_mb=0"),
+        *(f"-seed={number + 1}", "-print_final_stats=1", "-timeout=1000000", "-rss_limit_mb=0", "-malloc_limit_mb=0"),
         *(f"-artifact_prefix={folder}/", "-handle_fpe=0", "-verbosity=1"),
     )
     _quieten_libraries()
