@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ class _Page:
         self.drawn: list[int] = []  # frames whose box was acknowledged
         project = _ask(address, "api/open", {"kind": "file", "name": "video.mp4"})["id"]
         place = address.replace("http", "ws", 1) + f"api/projects/{project}/socket?tab=a"
-        self._socket = connect(place, max_size=None)
+        self._opened = ExitStack()
+        self._socket = self._opened.enter_context(connect(place, max_size=None))
         self.target = int(self._do({"do": "add_target", "name": "square"})["target"]["id"])
         self._thread = threading.Thread(target=self._draw, daemon=True)
         self._thread.start()
@@ -86,7 +88,7 @@ class _Page:
 
     def close(self) -> None:
         self._thread.join(PATIENCE_SECONDS)
-        self._socket.close()
+        self._opened.close()
 
 
 def _lost_boxes(data: Path, page: _Page) -> str:
