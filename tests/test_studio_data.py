@@ -135,3 +135,12 @@ def test_names_in_a_project_file_are_never_paths(tmp_path: Path) -> None:
         assert dict(opened.insides(0)) == {5: b"pack"}
         assert opened.project.targets[0].drawn == {1: Box(1, 2, 3, 4)}
     assert not (tmp_path.parent.parent / "evil").exists()
+
+
+def test_what_belongs_to_something_deleted_is_one_error_of_ours(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(TargetNameError, match="no such project or target any more"):
+        store.add_target("deleted", "ball")
+    with pytest.raises(TargetNameError, match="any more"):
+        store.draw(99, 0, Box(1, 2, 3, 4))
+    store.close()

@@ -180,6 +180,11 @@ def traces() -> None:
         with TraceWriter(Path(folder)) as writer:
             writer.write(some_trace(7, parts=3, crop=crop))
         keep("trace_file", "trace.npz", (Path(folder) / "000007.npz").read_bytes())
+    stream = io.BytesIO()
+    np.save(stream, np.array(0.5))
+    with zipfile.ZipFile(CORPUS / "trace_file" / "trace.npz") as archive:
+        place = sorted(archive.namelist()).index("confidence.npy")
+    keep("trace_arrays", "good", bytes([place]) + stream.getvalue())
     for number in (0, 3, 6):
         stream = io.BytesIO()
         np.save(stream, np.ones((3, 2), np.float32))
@@ -200,8 +205,10 @@ def states() -> None:
         state.save(path)
         keep("state_file", "tiny.state", path.read_bytes())
     keep("state_values", "tiny.json", json.dumps(state.values))
+    hits = sorted(state.tensors).index("bank.0.hits")
+    keep("state_tensors", "good", bytes([hits, 1, 1, *state.tensors["bank.0.hits"].shape, 0, 0, 0, 0]))
     for number in range(6):
-        keep("state_tensors", str(number), bytes([number * 3, 0, number, 2, 5, 5, 3, 3]))
+        keep("state_tensors", str(number), bytes([number * 3, 0, number, 2, 5, 5, 3, 3, 16, 32]))
 
 
 def studio() -> None:

@@ -103,8 +103,8 @@ def state_tensors(content: bytes) -> None:
     dtype = (torch.float32, torch.int64, torch.float64, torch.uint8, torch.bool, torch.float16)[choice[1] % 6]
     shape = [size % 9 for size in choice[3 : 3 + choice[2] % 5]]
     count = int(np.prod(shape, dtype=np.int64))
-    filling = (content[8:] or b"\x7f") * (count * 8 // max(1, len(content[8:])) + 1)
-    numbers = torch.frombuffer(bytearray(filling[: count * 8]), dtype=torch.float64) if count else torch.zeros(0)
+    filling = (content[8:] or b"\0") * (count // max(1, len(content[8:])) + 1)
+    numbers = torch.tensor(list(filling[:count]), dtype=torch.float64) / 16 - 2 * (choice[1] // 128)
     path = scratch() / "tracker.state"
     TrackerState(good.values, {**good.tensors, name: numbers.to(dtype).reshape(shape)}).save(path)
     _resume(TrackerState.load(path))

@@ -27,7 +27,7 @@ from tracking_parts.studio.uploads import UploadLimits, Uploads, kind_of
 
 def project_file(content: bytes) -> None:
     """A file as it is uploaded: looked at, read, and put into a store."""
-    store = _store()
+    store = _store("imported")
     path = as_file(content, "upload.project")
     kind_of(path)
     uploads = Uploads(scratch() / "uploads", UploadLimits(1 << 20, 1000))
@@ -52,8 +52,8 @@ def project_json(content: bytes) -> None:
     project_file(stream.getvalue())
 
 
-def _add(path: Path, kind: str, name: str) -> Project:
-    return _store().add_project(
+def _add(path: Path, kind: str, name: str, store: str = "imported") -> Project:
+    return _store(store).add_project(
         name=name, kind=kind, source=str(path), frame_count=6, fps=25.0, width=64, height=48, frame=0
     )
 
@@ -83,8 +83,8 @@ class _Standing(Session):
 
 @cache
 def _session() -> Session:
-    project = _add(CORPUS / "video" / "tiny.mp4", "file", "tiny")
-    session = _Standing(project, _store(), lambda progress: _no_tracker())
+    project = _add(CORPUS / "video" / "tiny.mp4", "file", "tiny", "open")
+    session = _Standing(project, _store("open"), lambda progress: _no_tracker())
     session.add_target("first")
     return session
 
@@ -94,8 +94,8 @@ def _no_tracker() -> Any:
 
 
 @cache
-def _store() -> Store:
-    return Store(scratch() / "store")
+def _store(name: str) -> Store:
+    return Store(scratch() / name)
 
 
 @cache

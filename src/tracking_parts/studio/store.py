@@ -250,6 +250,9 @@ class Store:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+            except sqlite3.IntegrityError as error:  # it belongs to something that another tab has deleted
+                self._database.execute("ROLLBACK")
+                raise TargetNameError("there is no such project or target any more") from error
             except BaseException:
                 self._database.execute("ROLLBACK")
                 raise
