@@ -140,7 +140,10 @@ def many_targets(count: int = TARGETS, frames: int = SHORT, profile: str = "fast
 
 
 def side_by_side(count: int = SIDE_BY_SIDE, frames: int = SHORT, profile: str = "fast") -> Iterator[Trial]:
-    """The same boxes, bit for bit, in threads and in processes."""
+    """The same boxes, bit for bit, in threads and in processes; by the command's own threads, one for each."""
+    from tracking_parts.threads import use_threads
+
+    use_threads(1)
     starts = [square_at(0, number) for number in range(count)]
     alone = [boxes_alone(start, frames, profile) for start in starts]
     with ThreadPoolExecutor(count) as pool:
@@ -162,11 +165,9 @@ def boxes_alone(start: Sequence[int], frames: int, profile: str) -> Boxes:
 
 
 def _boxes_in_processes(starts: Sequence[Sequence[int]], frames: int, profile: str) -> list[Boxes]:
-    import torch
-
     script = (
         "import json, sys; from torture.long_runs import boxes_alone; from tracking_parts.threads import use_threads; "
-        f"use_threads({torch.get_num_threads()}); print(json.dumps(boxes_alone(json.loads(sys.argv[1]), {frames}, "
+        f"use_threads(1); print(json.dumps(boxes_alone(json.loads(sys.argv[1]), {frames}, "
         f"{profile!r})))"
     )
     paths = [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
