@@ -7,6 +7,7 @@ import resource
 import signal
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,24 +27,24 @@ from tracking_parts.io.video import VideoWriter
 INFO = SequenceInfo("video", (64, 48), 25.0, 100, "object")
 
 
-@pytest.fixture
-def small_files() -> Iterator[int]:
-    """No file may be larger than this: the write that crosses the line is cut off, the next one fails."""
-    limit = 700
+@contextmanager
+def files_of_at_most(limit: int) -> Iterator[None]:
+    """The write that crosses the line is cut off, the next one fails: pytest's own too, so within the test only."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    yield limit
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.mark.parametrize("name", RESULT_FORMATS)
-def test_a_row_that_does_not_fit_leaves_the_file_as_it_was(name: str, tmp_path: Path, small_files: int) -> None:
+def test_a_row_that_does_not_fit_leaves_the_file_as_it_was(name: str, tmp_path: Path) -> None:
     path = tmp_path / "boxes"
     before, index = b"", 0
-    if name == "cvat":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1500, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-    with open_result_writer(name, path, INFO) as writer:
+    limit = 1500 if name == "cvat" else 700
+    with files_of_at_most(limit), open_result_writer(name, path, INFO) as writer:
         with pytest.raises(OutputError, match="cannot write"):
             for index in range(100):
                 before = path.read_bytes()
@@ -57,19 +58,19 @@ def test_a_row_that_does_not_fit_leaves_the_file_as_it_was(name: str, tmp_path: 
         assert ElementTree.fromstring(after.decode()).findall(".//box")
 
 
-def test_a_tail_is_put_back(tmp_path: Path, small_files: int) -> None:
+def test_a_tail_is_put_back(tmp_path: Path) -> None:
     file = GrowingFile(tmp_path / "file")
     file.append("head\n", "tail\n")
-    with pytest.raises(OutputError, match="cannot write"):
-        file.append("x" * small_files, "tail\n")
+    with files_of_at_most(700), pytest.raises(OutputError, match="cannot write"):
+        file.append("x" * 700, "tail\n")
     assert (tmp_path / "file").read_text() == "head\ntail\n"
     file.append("row\n", "end\n")
     assert (tmp_path / "file").read_text() == "head\nrow\nend\n"
     file.close()
 
 
-def test_a_trace_that_does_not_fit_leaves_no_half_file(tmp_path: Path, small_files: int) -> None:
-    with TraceWriter(tmp_path) as writer, pytest.raises(OSError):
+def test_a_trace_that_does_not_fit_leaves_no_half_file(tmp_path: Path) -> None:
+    with files_of_at_most(700), TraceWriter(tmp_path) as writer, pytest.raises(OSError):
         writer.write(some_trace(1))
     assert traced_frames(tmp_path) == []
     assert [path.name for path in tmp_path.iterdir()] == ["trace.jsonl"]
