@@ -3,6 +3,7 @@ VENV ?= .venv
 DATA ?= ../shared/vot2016-20
 BENCH_OUT ?= out/bench20
 PROCESSES ?= 1
+TEST_PROCESSES ?= 2
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -59,7 +60,7 @@ demo: setup  ## Track the rabbit's head in a real clip, into out/demo
 	@$(BIN)/stp demo --out out/demo
 
 test: setup $(TEST_STAMP) $(VOT_STAMP) $(AUDIT_STAMP)  ## Run all tests, with coverage
-	@$(BIN)/python -m pytest --cov --cov-fail-under=90
+	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --cov --cov-fail-under=90
 
 check: $(TEST_STAMP)  ## Lint, formatting, types, layering and exported names, as CI does
 	@$(BIN)/ruff check .

@@ -7,6 +7,8 @@ import os
 import pickle
 import threading
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -24,10 +26,13 @@ from tracking_parts.threads import (
     available_processors,
     default_threads,
     in_forked_child,
+    one_after_another,
+    side_by_side,
     threads_after_fork,
     trunk_threads,
     use_threads,
     wait_briefly,
+    work_alone,
 )
 from tracking_parts.trunk_engines import Maps, installed_engines
 
@@ -208,3 +213,68 @@ def test_a_forked_child_computes_with_one_thread(monkeypatch: pytest.MonkeyPatch
         with turn:
             assert trunk_threads() == torch.get_num_threads() == cv2.getNumThreads() == 1
         turn._lock.acquire()
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    use_threads(2)
+    yield
+    use_threads(None)
+    torch.set_num_threads(before)
+
+
+def met(other: threading.Barrier) -> int:
+    """Returns only if somebody else is here at the same time."""
+    other.wait(timeout=20)
+    return threading.get_ident()
+
+
+def test_tasks_run_side_by_side(two_threads: None) -> None:
+    barrier = threading.Barrier(2)
+    assert len(set(side_by_side([lambda: met(barrier), lambda: met(barrier)]))) == 2
+    assert side_by_side([partial(pow, number, 2) for number in range(20)]) == [n**2 for n in range(20)]
+
+
+def test_every_task_computes_with_one_thread_and_as_its_caller_does(two_threads: None) -> None:
+    def task(barrier: threading.Barrier) -> tuple[int, bool]:
+        barrier.wait(timeout=20)
+        return torch.get_num_threads(), torch.is_inference_mode_enabled()
+
+    for inferring in (False, True):
+        barrier = threading.Barrier(2)
+        with torch.inference_mode(inferring):
+            assert side_by_side([partial(task, barrier)] * 2) == [(1, inferring)] * 2
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_task_that_fails(failing: int, two_threads: None) -> None:
+    def task(number: int) -> int:
+        if number == failing:
+            raise ArithmeticError(f"task {number}")
+        return number
+
+    with pytest.raises(ArithmeticError, match=f"task {failing}"):
+        side_by_side([partial(task, number) for number in range(3)])
+    assert side_by_side([lambda: 1, lambda: 2]) == [1, 2]
+
+
+def test_who_works_alone_does_one_thing_after_the_other(two_threads: None) -> None:
+    tasks = [threading.get_ident] * 3
+    with one_after_another():
+        assert set(side_by_side(tasks)) == {threading.get_ident()}
+    found: list[set[int]] = []
+
+    def beside_others() -> None:
+        work_alone()
+        found.append(set(side_by_side(tasks)))
+
+    thread = threading.Thread(target=beside_others)
+    thread.start()
+    thread.join()
+    assert found == [{thread.ident}]
+
+
+def test_where_torch_has_several_threads_itself_it_is_left_to_it(two_threads: None) -> None:
+    torch.set_num_threads(2)
+    assert set(side_by_side([threading.get_ident] * 3)) == {threading.get_ident()}

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
+import cv2
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -91,8 +92,8 @@ def standardise(rgb: Tensor) -> Tensor:
 
 def rgb_batch(crops: Sequence[Frame], device: torch.device) -> Tensor:
     """BGR crops of one size as one channels-last batch, RGB in 0–1: [batch, 3, height, width]."""
-    stacked = np.stack(crops)[:, :, :, ::-1]  # BGR -> RGB
-    batch = torch.from_numpy(np.ascontiguousarray(stacked)).to(device)
+    stacked = np.stack([cv2.cvtColor(crop, cv2.COLOR_BGR2RGB) for crop in crops])
+    batch = torch.from_numpy(stacked).to(device)
     return batch.permute(0, 3, 1, 2).to(torch.float32).div_(255.0).contiguous(memory_format=torch.channels_last)
 
 

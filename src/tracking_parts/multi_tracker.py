@@ -15,7 +15,7 @@ from tracking_parts.features import each_alone
 from tracking_parts.frames import Frame, Glance, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result
-from tracking_parts.threads import OneAtATime, in_forked_child, trunk_threads
+from tracking_parts.threads import OneAtATime, in_forked_child, trunk_threads, work_alone
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker import Tracker
 from tracking_parts.trunk_engines import Maps
@@ -128,7 +128,7 @@ class MultiTracker:
         if min(self._threads, len(self)) < 2 or in_forked_child():  # whose workers have stayed behind
             return {name: follow(name) for name in self._trackers}
         if self._workers is None:
-            self._workers = ThreadPoolExecutor(self._threads, "targets")
+            self._workers = ThreadPoolExecutor(self._threads, "targets", initializer=work_alone)
         return dict(zip(self.names, self._workers.map(follow, self.names), strict=True))
 
     # ------------------------------------------------------------------ the end

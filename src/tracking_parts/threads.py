@@ -4,8 +4,9 @@ The frozen trunk takes a few milliseconds per layer and ends each with a meeting
 sleep there lose a third of the time to being woken; threads that spin until the other comes take the processor from
 whoever else uses the machine, often from the very thread they wait for. So they spin for some microseconds, then sleep.
 
-Only the trunk is worth several threads: sums over small maps are done by one, in the same order whatever the number of
-threads, so that it does not change a single bit of the answer (with ncnn; torch's own convolutions may differ).
+Sums over small maps are not worth several threads. But the two pathways, and parts of different sizes, are computed
+side by side, each by one thread, in the same order whatever the number of threads: that does not change a single bit of
+the answer (with ncnn; torch's own convolutions may differ).
 
 A thread that has to share its processor keeps all others waiting: two are then slower than one. So only processors that
 others leave free are used. How many these are shows while torch is being imported, which takes two seconds anyway.
@@ -16,10 +17,17 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tracking_parts.errors import BusyError
+
+T = TypeVar("T")
 
 MOST_THREADS = 4  # a crop of some hundred pixels feeds no more; the rest of the machine belongs to others
 SPINS = 5000  # some ten microseconds
@@ -126,6 +134,73 @@ def threads_after_fork() -> None:
             torch.set_num_threads(1)
         if cv2.getNumThreads() > 1:
             cv2.setNumThreads(0)  # without any; to change to 1 would wait for the lost ones to end
+
+
+# ---------------------------------------------------------------------- side by side
+class _Alone(threading.local):
+    """Whether this thread is one of several at work already, and so leaves them the other processors."""
+
+    yes = False
+
+
+_alone = _Alone()
+_helpers: ThreadPoolExecutor | None = None
+
+
+def work_alone() -> None:
+    """From now on this thread does one thing after the other; for threads that run beside others."""
+    import torch
+
+    _alone.yes = True
+    torch.set_num_threads(torch.get_num_threads())  # what OpenMP was told elsewhere it was not told of this thread
+
+
+@contextmanager
+def one_after_another() -> Iterator[None]:
+    """While it lasts this thread does alone what it would have shared: for whoever takes the time of each step."""
+    before, _alone.yes = _alone.yes, True
+    try:
+        yield
+    finally:
+        _alone.yes = before
+
+
+def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """What independent tasks answer, in their order. The first ones begin first: name the longest ones first.
+
+    As many run at once as the trunk has threads, if torch has one for each; if one raises, so does this, in the end.
+    """
+    global _helpers
+    import torch
+
+    hands = min(len(tasks), trunk_threads())
+    if hands < 2 or _alone.yes or torch.get_num_threads() > 1:
+        return [task() for task in tasks]
+    if _helpers is None:
+        _helpers = ThreadPoolExecutor(MOST_THREADS - 1, "stp", initializer=work_alone)
+    waiting, found = deque(enumerate(tasks)), dict[int, T]()
+    inferring = torch.is_inference_mode_enabled()  # which every thread would have to be told by itself
+
+    def work() -> None:
+        with torch.inference_mode(inferring):
+            while waiting:
+                try:
+                    index, task = waiting.popleft()
+                except IndexError:  # another was faster
+                    return
+                found[index] = task()
+
+    helping = [_helpers.submit(work) for _ in range(min(hands, MOST_THREADS) - 1)]
+    try:
+        with one_after_another():
+            work()
+    finally:
+        waiting.clear()
+        problems = [helper.exception() for helper in helping]
+    for problem in problems:
+        if problem is not None:
+            raise problem
+    return [found[index] for index in range(len(tasks))]
 
 
 class OneAtATime:

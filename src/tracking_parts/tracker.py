@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
@@ -33,7 +34,7 @@ from tracking_parts.spare_memory import give_back_memory
 from tracking_parts.state_checks import check_state
 from tracking_parts.step import Reading, Step, build_trace, first_reading, told_reading
 from tracking_parts.target import Target
-from tracking_parts.threads import OneAtATime, threads_after_fork
+from tracking_parts.threads import OneAtATime, side_by_side, threads_after_fork
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker_state import (
     TrackerState,
@@ -45,7 +46,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Loudness, combine
+from tracking_parts.voting import Loudness, Peaks, combine
 
 
 class Tracker:
@@ -140,10 +141,14 @@ class Tracker:
         return result
 
     def _read(self, view: View, target: Target) -> Reading:
-        """What both pathways make of one look."""
-        filter_map = self._vote_parts(view, target)  # F_t
-        convnet_map = self._vote_convnet(view, target)  # C_t
-        return self._decide(view, filter_map, convnet_map, target)  # P_t
+        """What both pathways make of one look, and every part's own vote, side by side; then the decision."""
+        tasks: list[Callable[[], Any]] = [
+            *(partial(self._hear_parts, hearing) for hearing in target.parts.hearings(view.features)),
+            partial(self._vote_parts, view, target),
+            partial(self._vote_convnet, view, target),
+        ]
+        *heard, filter_map, convnet_map = side_by_side(tasks)  # …, F_t, C_t
+        return self._decide(view, filter_map, convnet_map, target.parts.gather(heard), target)  # P_t
 
     def _look_again(self, target: Target, reading: Reading) -> tuple[Reading, list[str]]:
         """What one look does not show clearly may lie outside: look farther in the same frame."""
@@ -302,18 +307,19 @@ class Tracker:
     def _vote_parts(self, view: View, target: Target) -> Tensor:
         return target.parts.vote(view.features)
 
-    def _hear_parts(self, view: View, target: Target) -> PartVotes:
-        return target.parts.hear(view.features)
+    def _hear_parts(self, hearing: Callable[[], list[Peaks]]) -> list[Peaks]:
+        return hearing()
 
     def _vote_convnet(self, view: View, target: Target) -> Tensor | None:
         return target.convnet.vote(view) if target.convnet_votes else None
 
-    def _decide(self, view: View, filter_map: Tensor, convnet_map: Tensor | None, target: Target) -> Reading:
+    def _decide(
+        self, view: View, filter_map: Tensor, convnet_map: Tensor | None, votes: PartVotes, target: Target
+    ) -> Reading:
         """P_t and its maximum, which parts agreed with it, and the evidence for it."""
         mask = target.mask(view, self.config)  # M_c
         usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
         decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
-        votes = self._hear_parts(view, target)
         agreed = votes.agreement(decision.centre, self.config.agreement_radius)
         evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
         certainty = confidence(evidence, self.config)

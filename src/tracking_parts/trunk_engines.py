@@ -160,9 +160,16 @@ class NcnnTrunk:
             self._is_called_side_by_side = False
 
     def __call__(self, rgb: Tensor) -> Maps:
-        pictures = [np.ascontiguousarray(picture) for picture in (rgb.numpy() - self._mean) / self._std]
-        each = self._run_all(pictures)
+        each = self._run_all([self._standardised(picture) for picture in rgb])
+        if len(each) == 1:
+            return {tap: torch.from_numpy(each[0][tap])[None] for tap in self._taps}
         return {tap: torch.from_numpy(np.stack([maps[tap] for maps in each])) for tap in self._taps}
+
+    def _standardised(self, picture: Tensor) -> Picture:
+        values: Picture = picture.numpy().copy(order="C")
+        values -= self._mean
+        values /= self._std
+        return values
 
     def _run_all(self, pictures: Sequence[Picture]) -> list[dict[str, Any]]:
         """Pictures side by side if that was prepared; a last one that would leave the other threads idle has all."""

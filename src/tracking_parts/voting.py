@@ -18,6 +18,7 @@ from torch import Tensor
 from tracking_parts.geometry import Point
 
 VoteMap = NDArray[np.float32]  # [h, w], on the host
+Peaks = tuple[NDArray[np.float32], NDArray[np.float32]]  # positions [m, 2] (x, y) and values [m]
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def peak(votes: VoteMap | Tensor) -> Point:
     return (float(positions[0, 0]), float(positions[0, 1]))
 
 
-def refine_peaks(maps: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def refine_peaks(maps: NDArray[np.float32]) -> Peaks:
     """Maxima of maps [m, h, w]: positions [m, 2] (x, y) with a parabola through the neighbours, and values [m]."""
     count, height, width = maps.shape
     flat, which = maps.reshape(count, height * width), np.arange(count)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,8 @@ from tracking_parts.filter_parts.patches import Size
 from tracking_parts.filter_parts.references import DualParts, References
 from tracking_parts.geometry import Box, Point
 from tracking_parts.roles import Role, next_roles
-from tracking_parts.voting import refine_peaks, smooth
+from tracking_parts.threads import side_by_side
+from tracking_parts.voting import Peaks, refine_peaks, smooth
 
 
 @dataclass(frozen=True)
@@ -119,13 +122,24 @@ class FilterParts:
 
     def hear(self, features: Tensor) -> PartVotes:
         """Each part's own vote: the centre that it votes for where it responds most, itself wholly in the map."""
+        return self.gather(side_by_side(self.hearings(features)))
+
+    def hearings(self, features: Tensor) -> list[Callable[[], list[Peaks]]]:
+        """The work of :meth:`hear` in independent pieces, whose answers :meth:`gather` puts together.
+
+        A piece per size; on a device all of them in one, so that it is waited for once.
+        """
+        if features.device.type != "cpu":
+            return [partial(self._hear_on_device, features)]
+        return [partial(self._hear_bank, bank, features) for bank in self.banks]
+
+    def gather(self, heard: Iterable[list[Peaks]]) -> PartVotes:
+        """The parts' votes, from where the parts of each size respond most."""
         if self._register is None:
             self._register = _Register.of(self.banks)
-        register = self._register
-        peaks = [refine_peaks(maps) for maps in self._responses_on_host(features)]
-        places = _stack([places for places, _ in peaks], (0, 2), np.float32)
+        register, peaks = self._register, list(chain.from_iterable(heard))
         return PartVotes(
-            positions=places + register.displacements,
+            positions=_stack([places for places, _ in peaks], (0, 2), np.float32) + register.displacements,
             strengths=_stack([strengths for _, strengths in peaks], (0,), np.float32),
             offsets=register.offsets,
             anchors=register.anchors,
@@ -134,14 +148,16 @@ class FilterParts:
             sizes=register.sizes,
         )
 
-    def _responses_on_host(self, features: Tensor) -> list[NDArray[np.float32]]:
-        """Activation maps of every bank, [m, h', w'] each; the device is waited for once."""
+    def _hear_bank(self, bank: PartBank, features: Tensor) -> list[Peaks]:
+        return [refine_peaks(self._references.responses(features, bank).numpy())]
+
+    def _hear_on_device(self, features: Tensor) -> list[Peaks]:
         maps = self._responses(features)
-        if len(maps) < 2 or features.device.type == "cpu":
-            return [np.asarray(one.cpu().numpy()) for one in maps]
+        if not maps:
+            return []
         together = torch.cat([one.flatten() for one in maps]).cpu()
         pieces = torch.split(together, [one.numel() for one in maps])
-        return [np.asarray(piece.view(one.shape).numpy()) for piece, one in zip(pieces, maps, strict=True)]
+        return [refine_peaks(piece.view(one.shape).numpy()) for piece, one in zip(pieces, maps, strict=True)]
 
     def _responses(self, features: Tensor) -> list[Tensor]:
         return [self._references.responses(features, bank) for bank in self.banks]

@@ -11,6 +11,7 @@ from typing import Any
 
 from tracking_parts.frames import Frame
 from tracking_parts.geometry import Box
+from tracking_parts.threads import one_after_another
 from tracking_parts.tracker import Tracker
 
 
@@ -137,7 +138,7 @@ def run_metered(tracker: Tracker, frames: Iterable[Frame], box: Box, meter: Stag
     """Track through all frames; what every stage was charged, frame by frame. The first one is the tracker's start."""
     charged: list[Amounts] = []
     remaining = iter(frames)
-    with metered_steps(tracker, meter):
+    with metered_steps(tracker, meter), one_after_another():
         while True:
             with meter.stage(Stage.DECODE):
                 frame = next(remaining, None)
