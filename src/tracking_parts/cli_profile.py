@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tracking_parts.profiling.figures import Profile, StageFigures
 
 SourceArgument = Annotated[
-    str, typer.Argument(help="A video, a folder of images, or a VOT or OTB sequence folder; it is read twice.")
+    str, typer.Argument(help="A video, a folder of images, or a VOT or OTB sequence folder; it is read three times.")
 ]
 FramesOption = Annotated[int | None, typer.Option("--frames", min=2, metavar="N", help="Only so many frames.")]
 OutOption = Annotated[Path, typer.Option(help="Folder for profile.json and profile.svg; made if need be.")]
@@ -47,7 +47,7 @@ def profile_command(
 
     Example: [bold]stp profile holiday.mp4 --box 120,80,60,40 --threads 2[/bold]
 
-    The frames are tracked twice: once to take the time, once more to count the work.
+    The frames are tracked three times: as usual, stage after stage to take the time of each, and to count the work.
     """
     from tracking_parts.cli_run import ground_truth_box, make_tracker, parse_box
     from tracking_parts.config import TrackerConfig
@@ -61,7 +61,9 @@ def profile_command(
     config = TrackerConfig.profile(profile).override_from_text(settings or ())
     check_engine(engine.value)
     if "://" in source or not Path(source).expanduser().exists():
-        raise ConfigError(f"{source} is no file or folder: a profile reads its source twice, no camera and no stream")
+        raise ConfigError(
+            f"{source} is no file or folder: a profile reads its source three times, no camera and no stream"
+        )
     use_threads(threads)
     end = None if frames is None else start + frames
     with open_source(source, start=start, end=end) as opened:
@@ -98,7 +100,9 @@ def print_profile(profile: Profile) -> None:
 
     from tracking_parts.cli_display import output_console
 
-    table = Table(box=SIMPLE_HEAD, title="milliseconds per frame, after the first", title_justify="left")
+    table = Table(
+        box=SIMPLE_HEAD, title="milliseconds per frame after the first, one stage after the other", title_justify="left"
+    )
     table.add_column("stage", no_wrap=True)
     heads = ("mean", "share", "median", "95th", "99th", "worst", "GFLOP", "GFLOP/s", "of peak")
     for head in heads:
@@ -128,9 +132,9 @@ def summary_lines(profile: Profile) -> list[str]:
     median, p95, p99, worst = (f"{1000 * value:.1f}" for value in (time.median, time.p95, time.p99, time.worst))
     return [
         f"whole video, from file to result: {profile.fps:.1f} fps over {len(profile.frames) + 1} frames "
-        f"({profile.whole_seconds:.1f} s, of them {profile.start_seconds:.2f} s for the first frame; "
-        f"before that {profile.load_seconds:.1f} s to load the tracker)",
-        f"frame times: median {median} ms, 95th percentile {p95} ms, 99th {p99} ms, worst {worst} ms; "
+        f"({profile.whole_seconds:.1f} s; before that {profile.load_seconds:.1f} s to load the tracker)",
+        f"one stage after the other: {profile.start_seconds:.2f} s for the first frame; then median {median} ms, "
+        f"95th percentile {p95} ms, 99th {p99} ms, worst {worst} ms; "
         f"99th over median {time.p99 / time.median:.2f}",
         f"machine: GEMM peak {profile.peak / 1e9:.0f} GFLOP/s in single precision with {made.get('threads')} threads; "
         f"engine {made.get('engine')}",

@@ -58,11 +58,11 @@ class Profile:
 
     made_with: Mapping[str, Any]
     start: Amounts  # seconds of the first frame
-    frames: tuple[Amounts, ...]  # seconds
+    frames: tuple[Amounts, ...]  # seconds, one stage after the other
     operations: tuple[Amounts, ...]
     peak: float  # operations per second
     load_seconds: float  # making the tracker
-    whole_seconds: float  # from opening the source to the last answer
+    whole_seconds: float  # from opening the source to the last answer, as usual
 
     @property
     def fps(self) -> float:
