@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from synthetic import SyntheticSequence, moving_boxes, render_sequence
 from tracking_parts import (
     Box,
     ConfigError,
+    CopyError,
     InvalidBoxError,
     InvalidFrameError,
     NotInitialisedError,
@@ -236,3 +240,16 @@ def test_trace_tells_how_the_result_came_about(moving_object: SyntheticSequence)
 def test_configuration_is_kept(moving_object: SyntheticSequence) -> None:
     config = TrackerConfig.profile("paper")
     assert Tracker(config, weights=random_weights()).config == config
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_tracker_is_not_copied_but_can_be_made_from_a_state(
+    duplicate: Callable[[Tracker], object], moving_object: SyntheticSequence
+) -> None:
+    tracker = small_tracker()
+    with pytest.raises(CopyError, match="state"):
+        duplicate(tracker)
+    tracker.init(moving_object.frames[0], moving_object.boxes[0])
+    with pytest.raises(CopyError, match="from_state"):
+        duplicate(tracker)
+    tracker.update(moving_object.frames[1])  # it is as it was

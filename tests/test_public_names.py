@@ -15,6 +15,7 @@ PUBLIC_NAMES = {
     "Box",
     "BusyError",
     "ConfigError",
+    "CopyError",
     "FormatError",
     "FrameTrace",
     "InvalidBoxError",

@@ -14,6 +14,7 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import (
     BusyError,
     ConfigError,
+    CopyError,
     FormatError,
     InvalidBoxError,
     InvalidFrameError,
@@ -41,6 +42,7 @@ __all__ = [
     "Box",
     "BusyError",
     "ConfigError",
+    "CopyError",
     "FormatError",
     "FrameTrace",
     "InvalidBoxError",

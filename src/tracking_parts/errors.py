@@ -58,6 +58,10 @@ class BusyError(TrackingPartsError, RuntimeError):
     """A tracker was called while another thread's call was at work."""
 
 
+class CopyError(TrackingPartsError, TypeError):
+    """Something that cannot be copied or pickled as it stands."""
+
+
 class TargetNameError(TrackingPartsError, LookupError):
     """A target's name that is taken already, or that no target has."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from numpy.typing import ArrayLike
@@ -19,7 +18,7 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
 from tracking_parts.convnet_part.background import BackgroundUpdates
 from tracking_parts.convnet_part.updating import SequentialUpdates
-from tracking_parts.errors import InvalidFrameError, NotInitialisedError
+from tracking_parts.errors import CopyError, InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
 from tracking_parts.frames import Frame, Glance, Reach, as_bgr, as_box
@@ -223,9 +222,16 @@ class Tracker:
 
     def another(self) -> Tracker:
         """A tracker with the same settings and the same network in memory, for another object."""
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         other._target, other._last, other._turn = None, None, OneAtATime()
         return other
+
+    def __reduce__(self) -> NoReturn:
+        raise CopyError(
+            "a tracker cannot be copied or pickled, as its network cannot: take its state() where there is one, and "
+            "make another tracker from it by Tracker.from_state()"
+        )
 
     def close(self) -> None:
         """Forget the object and end any training in the background."""
