@@ -49,7 +49,7 @@ class TrackerConfig:
     narrow_search: float = _setting(
         1.75, "the same as search_factor while the object is steady; 0: it is never looked at narrowly", low=0, high=12
     )
-    narrow_above: float = _setting(0.8, "confidence from which on the object may be called steady", low=0, high=1)
+    narrow_above: float = _setting(0.65, "confidence from which on the object may be called steady", low=0, high=1)
     narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
     wide_every: int = _setting(3, "a steady object is looked at as usual, and learned, every so many frames", low=1)
     widen_below: float = _setting(0.2, "confidence below which the same frame is looked at widely too", low=0, high=1)
@@ -161,10 +161,10 @@ class TrackerConfig:
     uncertain_below: float = _setting(0.15, "confidence below which the state is uncertain", low=0, high=1)
     lost_below: float = _setting(0.12, "confidence below which the target counts as missing", low=0, high=1)
     unusual_below: float = _setting(
-        0.3, "the same, and uncertain, as a share of its usual confidence while tracking", low=0, high=1
+        0.45, "the same, and uncertain, as a share of its usual confidence while tracking", low=0, high=1
     )
     doubt_after: int = _setting(3, "frames in a row below it until more is asked of what claims to be it", low=1)
-    found_above: float = _setting(0.4, "namely this share of the usual confidence", low=0, high=1)
+    found_above: float = _setting(0.5, "namely this share of the usual confidence", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
     hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
     lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)

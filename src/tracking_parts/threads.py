@@ -165,6 +165,13 @@ def one_after_another() -> Iterator[None]:
         _alone.yes = before
 
 
+def free_hands() -> int:
+    """How many threads may compute at once, this one included: one, unless torch has a single one for each."""
+    import torch
+
+    return 1 if _alone.yes or torch.get_num_threads() > 1 else min(MOST_THREADS, trunk_threads())
+
+
 def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """What independent tasks answer, in their order. The first ones begin first: name the longest ones first.
 
@@ -173,8 +180,8 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
     global _helpers
     import torch
 
-    hands = min(len(tasks), trunk_threads())
-    if hands < 2 or _alone.yes or torch.get_num_threads() > 1:
+    hands = min(len(tasks), free_hands())
+    if hands < 2:
         return [task() for task in tasks]
     if _helpers is None:
         _helpers = ThreadPoolExecutor(MOST_THREADS - 1, "stp", initializer=work_alone)
@@ -190,7 +197,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
                     return
                 found[index] = task()
 
-    helping = [_helpers.submit(work) for _ in range(min(hands, MOST_THREADS) - 1)]
+    helping = [_helpers.submit(work) for _ in range(hands - 1)]
     try:
         with one_after_another():
             work()

@@ -131,7 +131,7 @@ class Tracker:
 
         certainty, reach = reading.certainty, reading.view.reach
         target.monitor = target.monitor.after(certainty, self.config)
-        target.gaze = target.gaze.after(reach, target.is_steady(reading, self.config))
+        target.gaze = target.gaze.after(reach, not looked_again and target.is_steady(reading, self.config))
         self._move(target, reading)
         result = self._result(target, certainty)
         highly_confident, events = self._learner.learn(target, reading)

@@ -30,12 +30,17 @@ def descriptors(features: Tensor, tops: Tops, size: Size) -> Tensor:
 
 def gram_matrix(features: Tensor, tops: Tops, size: Size) -> Tensor:
     """D Dᵀ for the given patches of one map, [n, n]; without D where the sums along displacements cost less."""
+    return gram_and_descriptors(features, tops, size)[0]
+
+
+def gram_and_descriptors(features: Tensor, tops: Tops, size: Size) -> tuple[Tensor, Tensor | None]:
+    """:func:`gram_matrix`, and D if it was formed for it."""
     channels, height, width = features.shape
     with_d = len(tops) ** 2 * channels * size[0] * size[1]
     if with_d <= displacement_sums_cost(channels, (height, width), (height, width), size):
         matrix = descriptors(features, tops, size)
-        return matrix @ matrix.T
-    return responses_of_patches(features, features, tops, size)[:, tops[:, 0], tops[:, 1]]
+        return matrix @ matrix.T, matrix
+    return responses_of_patches(features, features, tops, size)[:, tops[:, 0], tops[:, 1]], None
 
 
 def displacement_sums_cost(channels: int, reference: tuple[int, int], search: tuple[int, int], size: Size) -> int:

@@ -12,7 +12,7 @@ from torch import Tensor
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import LearningError
 from tracking_parts.filter_parts.closed_form import dual_coefficients, rescale_to_own_patch
-from tracking_parts.filter_parts.correlation import descriptors, gram_matrix
+from tracking_parts.filter_parts.correlation import descriptors, gram_and_descriptors
 from tracking_parts.filter_parts.patches import (
     Size,
     Tops,
@@ -33,6 +33,7 @@ class Classifiers:
     patches: Tops  # [n, 2] positives first, then negatives: the rows of D
     coefficients: Tensor  # [n, p] dual coordinates of the positives' classifiers, rescaled to 1 on the own patch
     ratio: NDArray[np.float64]  # [p] own response / largest response on a negative
+    descriptors: Tensor | None = None  # D, [n, c · rows · columns], if it was formed
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,11 @@ class DualForm:
         chosen = torch.as_tensor(columns, device=self.coefficients.device)
         return replace(self, coefficients=self.coefficients[:, chosen])
 
-    def filters(self, size: Size) -> Tensor:
-        """The filters themselves, [m, c, rows, columns]: one row of cells at a time, so that D is never formed."""
+    def filters(self, size: Size, matrix: Tensor | None = None) -> Tensor:
+        """The filters themselves, [m, c, rows, columns], from D; without it one row of cells at a time."""
         channels, (rows, columns) = self.reference.shape[0], size
+        if matrix is not None:
+            return (self.coefficients.T @ matrix).view(-1, channels, rows, columns)
         by_row = [
             self.coefficients.T @ descriptors(self.reference, self.patches + np.array([row, 0]), (1, columns))
             for row in range(rows)
@@ -107,14 +110,14 @@ def learn_classifiers(
     )
     negatives = negative_tops(box_in_map, size, config.negative_stride, edges, config.n_negatives, MAX_NEGATIVE_INSIDE)
     patches = np.concatenate([positives, negatives])
-    gram = gram_matrix(features, patches, size)
+    gram, matrix = gram_and_descriptors(features, patches, size)
     coefficients, responses = rescale_to_own_patch(gram, dual_coefficients(gram, config.ridge))
     count = len(positives)
     worst = responses[count:, :count].amax(dim=0).cpu().numpy() if len(negatives) else np.zeros(count)
     if not np.isfinite(worst).all():
         raise LearningError(f"the classifiers of {size[0]}x{size[1]} cells are not finite")
     ratio = 1.0 / np.maximum(worst, 1e-6)  # the own response is 1
-    return Classifiers(size, positives, patches, coefficients[:, :count].float(), ratio)
+    return Classifiers(size, positives, patches, coefficients[:, :count].float(), ratio, matrix)
 
 
 MAX_NEGATIVE_INSIDE = 0.1  # a negative may touch the box by this share of its area, or tall objects would have none
@@ -198,6 +201,5 @@ def _strongest(learned: Classifiers, chosen: NDArray[np.bool_], config: TrackerC
 def _form_filters(features: Tensor, learned: Classifiers, chosen: NDArray[np.int64]) -> LearnedParts:
     """``c_i = Dᵀ a_i`` for the selected parts only."""
     dual = DualForm(features, learned.patches, learned.coefficients).keep(chosen)
-    return LearnedParts(
-        learned.size, learned.positives[chosen], dual.filters(learned.size), learned.ratio[chosen], dual
-    )
+    filters = dual.filters(learned.size, learned.descriptors)
+    return LearnedParts(learned.size, learned.positives[chosen], filters, learned.ratio[chosen], dual)
