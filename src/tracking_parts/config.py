@@ -49,7 +49,7 @@ class TrackerConfig:
     narrow_search: float = _setting(
         1.75, "the same as search_factor while the object is steady; 0: it is never looked at narrowly", low=0, high=12
     )
-    narrow_above: float = _setting(0.65, "confidence from which on the object may be called steady", low=0, high=1)
+    narrow_above: float = _setting(0.8, "confidence from which on the object may be called steady", low=0, high=1)
     narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
     wide_every: int = _setting(3, "a steady object is looked at as usual, and learned, every so many frames", low=1)
     widen_below: float = _setting(0.2, "confidence below which the same frame is looked at widely too", low=0, high=1)
