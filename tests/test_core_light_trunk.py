@@ -164,6 +164,7 @@ def truncated(weights: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 @pytest.mark.network
+@pytest.mark.timeout(600)  # it is made from scratch, alone 40 s of one processor
 def test_the_real_trunk_on_pictures_it_was_not_made_from() -> None:
     weights = real_weights()
     crops = calibration_crops()
