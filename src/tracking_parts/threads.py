@@ -203,7 +203,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
             work()
     finally:
         waiting.clear()
-        problems = [helper.exception() for helper in helping]
+        problems = [None if helper.cancel() else helper.exception() for helper in helping]  # who has not begun need not
     for problem in problems:
         if problem is not None:
             raise problem
