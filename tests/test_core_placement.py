@@ -109,8 +109,8 @@ STAYING: dict[str, Function] = {  # wait for nobody
     "correlation": lambda where: correlate(FEATURES.to(where), FEATURES.to(where)[None, :, :3, :4]),
     "descriptors": lambda where: descriptors(FEATURES.to(where), TOPS, (3, 3)),
     "patches": lambda where: responses_of_patches(FEATURES.to(where), FEATURES.to(where), TOPS, (3, 3)),
-    "Gram matrix": lambda where: gram_matrix(FEATURES.to(where), TOPS, (3, 3)),
-    "Gram matrix of many": lambda where: gram_matrix(FEATURES.to(where)[:2], np.tile(TOPS, (300, 1)), (5, 5)),
+    "Gram matrix": lambda where: gram_matrix(FEATURES.to(where), TOPS, (3, 3))[0],
+    "Gram matrix of many": lambda where: gram_matrix(FEATURES.to(where)[:2], np.tile(TOPS, (300, 1)), (5, 5))[0],
     "rescaling": rescaled,
     "filters": dual_filters,
     "composite filter": lambda where: CompositeFilter.of_voters(parts_on(where).banks).weights,  # type: ignore[union-attr]

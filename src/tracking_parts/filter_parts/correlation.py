@@ -28,13 +28,11 @@ def descriptors(features: Tensor, tops: Tops, size: Size) -> Tensor:
     return windows[:, rows, columns].transpose(0, 1).reshape(len(tops), -1)
 
 
-def gram_matrix(features: Tensor, tops: Tops, size: Size) -> Tensor:
-    """D Dᵀ for the given patches of one map, [n, n]; without D where the sums along displacements cost less."""
-    return gram_and_descriptors(features, tops, size)[0]
+def gram_matrix(features: Tensor, tops: Tops, size: Size) -> tuple[Tensor, Tensor | None]:
+    """D Dᵀ for the given patches of one map, [n, n], and D if it was formed for it.
 
-
-def gram_and_descriptors(features: Tensor, tops: Tops, size: Size) -> tuple[Tensor, Tensor | None]:
-    """:func:`gram_matrix`, and D if it was formed for it."""
+    It is not where the sums along displacements cost less.
+    """
     channels, height, width = features.shape
     with_d = len(tops) ** 2 * channels * size[0] * size[1]
     if with_d <= displacement_sums_cost(channels, (height, width), (height, width), size):

@@ -12,7 +12,7 @@ from torch import Tensor
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import LearningError
 from tracking_parts.filter_parts.closed_form import dual_coefficients, rescale_to_own_patch
-from tracking_parts.filter_parts.correlation import descriptors, gram_and_descriptors
+from tracking_parts.filter_parts.correlation import descriptors, gram_matrix
 from tracking_parts.filter_parts.patches import (
     Size,
     Tops,
@@ -110,7 +110,7 @@ def learn_classifiers(
     )
     negatives = negative_tops(box_in_map, size, config.negative_stride, edges, config.n_negatives, MAX_NEGATIVE_INSIDE)
     patches = np.concatenate([positives, negatives])
-    gram, matrix = gram_and_descriptors(features, patches, size)
+    gram, matrix = gram_matrix(features, patches, size)
     coefficients, responses = rescale_to_own_patch(gram, dual_coefficients(gram, config.ridge))
     count = len(positives)
     worst = responses[count:, :count].amax(dim=0).cpu().numpy() if len(negatives) else np.zeros(count)
