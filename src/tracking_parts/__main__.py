@@ -10,9 +10,9 @@ from tracking_parts.threads import wait_briefly
 
 def main() -> None:
     """Entry point of the installed command."""
-    raise_when_asked_to_stop()
-    wait_briefly()
     try:
+        raise_when_asked_to_stop()
+        wait_briefly()
         from tracking_parts.cli import run
 
         code = run()
