@@ -84,7 +84,8 @@ def test_responses_of_patches_are_inner_products_of_patches(size: Size, seed: in
 def test_gram_matrix_is_the_definition(count: int, size: Size, kind: str) -> None:
     features = smooth_features(1, 24, CELLS, CELLS) if kind == "random" else network_features()
     tops = some_tops(count, size)
-    rows = torch.stack([slow_patch(features, top, size).flatten() for top in tops])
+    patches = torch.stack([slow_patch(features, top, size) for top in tops])
+    rows = patches.permute(0, 2, 3, 1).flatten(1)  # cell after cell
     gram, _ = gram_matrix(features, tops, size)
     assert torch.allclose(gram.double(), rows @ rows.T, rtol=1e-4, atol=1e-4 * float(rows.square().sum(1).max()))
     assert torch.allclose(descriptors(features, tops, size).double(), rows)

@@ -28,7 +28,7 @@ from tracking_parts.filter_parts.learning import DualForm, learn_classifiers
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import Box
 from tracking_parts.roles import Role
-from tracking_parts.voting import Loudness, combine, shift_by_fraction, smooth, uncertainty_mask
+from tracking_parts.voting import Loudness, combine, smooth, uncertainty_mask
 
 META = torch.device("meta")
 BOX = Box(5.3, 6.2, 8.0, 7.0)
@@ -116,7 +116,6 @@ STAYING: dict[str, Function] = {  # wait for nobody
     "composite filter": lambda where: CompositeFilter.of_voters(parts_on(where).banks).weights,  # type: ignore[union-attr]
     "votes": lambda where: parts_on(where).vote(FEATURES.to(where)),
     "parts' votes": part_votes,
-    "shift": lambda where: shift_by_fraction(FEATURES.to(where), (0.3, -0.4)),
     "smoothing": lambda where: smooth(FEATURES.to(where)[0], 0.7),
     "scores": lambda where: sliding_scores(FEATURES.to(where)[None], FEATURES.to(where)[:, :3, :5]),
     "adjoint": lambda where: scores_adjoint(FEATURES.to(where)[None], FEATURES.to(where)[:1], (3, 5)),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -19,7 +19,6 @@ from tracking_parts.voting import (
     peak,
     peak_to_one,
     refine_peaks,
-    shift_by_fraction,
     smooth,
     uncertainty_mask,
 )
@@ -147,29 +146,6 @@ def test_mask_is_one_at_the_centre_and_falls(
     assert float(off_cell.min()) >= floor
     wanted = floor + (1 - floor) * math.exp(-((float(distance[37]) / width) ** power))
     assert float(off_cell.flatten()[37]) == pytest.approx(wanted, abs=1e-5)
-
-
-@settings(max_examples=50)
-@given(INNER, st.floats(-0.5, 0.5), st.floats(-0.5, 0.5))
-def test_shift_by_fraction_moves_the_mass(centre: tuple[float, float], dx: float, dy: float) -> None:
-    votes = bump(centre, 0.8, (24, 24))
-    shifted = shift_by_fraction(votes, (dx, dy))
-    index = torch.arange(24, dtype=torch.float32)
-    for before, after, amount in (
-        (votes.sum(0) @ index / votes.sum(), shifted.sum(0) @ index / shifted.sum(), dx),
-        (votes.sum(1) @ index / votes.sum(), shifted.sum(1) @ index / shifted.sum(), dy),
-    ):
-        assert float(after - before) == pytest.approx(amount, abs=0.02)
-
-
-def test_shift_by_a_whole_cell_and_by_nothing() -> None:
-    votes = bump((7.2, 5.5))
-    assert torch.equal(shift_by_fraction(votes, (0.0, 0.0)), votes)
-    right = shift_by_fraction(votes, (1.0, 0.0))
-    assert torch.allclose(right[:, 1:], votes[:, :-1], atol=1e-7)
-    assert float(right[:, 0].abs().max()) == 0
-    up = shift_by_fraction(votes, (0.0, -1.0))
-    assert torch.allclose(up[:-1], votes[1:], atol=1e-7)
 
 
 @given(INNER, st.floats(0.3, 1.0))

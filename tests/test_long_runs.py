@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from torture.long_runs import Figures, is_flat, many_targets, run_in_a_process, side_by_side
 from tracking_parts import spare_memory
-from tracking_parts.filter_parts.references import round_number
+from tracking_parts.filter_parts.references import ROUND, round_number
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(900)]  # for the weights
 
@@ -38,15 +40,52 @@ def test_growth_is_told() -> None:
     assert not is_flat(Figures(9000, (400.0, 400.0), (7, 8), (1, 1), (10.0, 10.0)))
 
 
+class Recorder:
+    """A C library that only notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[int, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *values: self.asked.append((name, values))
+
+
 def test_memory_is_given_back_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(spare_memory, "_trim", lambda: asked.append)
+    library = Recorder()
+    monkeypatch.setattr(spare_memory, "_glibc", lambda: library)
     for index in range(1, 2 * spare_memory.FRAMES_BETWEEN + 1):
         spare_memory.give_back_memory(index)
-    assert asked == [0, 0]
+    assert library.asked == [("malloc_trim", (0,))] * 2
     monkeypatch.undo()
     spare_memory.give_back_memory(0)  # the real one, where there is one
 
 
+@pytest.mark.parametrize("variable", [None, "MALLOC_ARENA_MAX", "GLIBC_TUNABLES"])
+def test_large_blocks_are_kept_apart_unless_somebody_decided(
+    variable: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Recorder()
+    monkeypatch.setattr(spare_memory, "_glibc", lambda: library)
+    for name in [name for name in os.environ if name.startswith("MALLOC_") or name == "GLIBC_TUNABLES"]:
+        monkeypatch.delenv(name)
+    if variable is not None:
+        monkeypatch.setenv(variable, "")
+    spare_memory._set_apart.cache_clear()
+    spare_memory.keep_large_blocks_apart()
+    spare_memory.keep_large_blocks_apart()
+    assert [name for name, _ in library.asked] == (["mallopt"] * 2 if variable is None else [])
+    spare_memory._set_apart.cache_clear()
+
+
+def test_without_glibc_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spare_memory, "_glibc", lambda: None)
+    spare_memory._set_apart.cache_clear()
+    spare_memory.keep_large_blocks_apart()
+    spare_memory.give_back_memory(0)
+    spare_memory._set_apart.cache_clear()
+
+
 def test_few_numbers_of_filters_are_ever_asked_for() -> None:
-    assert len({round_number(count) for count in range(1, 601)}) < 30
+    rests = {round_number(count % ROUND) for count in range(1, 601)}
+    wholes = {count // ROUND * ROUND for count in range(1, 601)}
+    assert len(rests | wholes) < 30

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from torture.running import Outcome, Registered, run_all
 from tracking_parts.io.files import write_atomically
+from tracking_parts.threads import wait_briefly
 from tracking_parts.versions import versions
 
 PARTS = {
@@ -95,6 +96,7 @@ def main(arguments: Sequence[str] | None = None, parts: Mapping[str, Registered]
     options = parser.parse_args(arguments)
     if not options.minutes > 0:
         parser.error("--minutes must be more than nothing")
+    wait_briefly()  # all parts inherit it: threads that spin on a busy machine would be taken for what is tried
     console = Console()
     outcomes: list[Outcome] = []
     interrupted = False

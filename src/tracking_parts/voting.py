@@ -137,22 +137,6 @@ def _parabola(before: NDArray[np.float32], top: NDArray[np.float32], after: NDAr
     return np.asarray(np.clip(0.5 * (before - after) / safe, -0.5, 0.5), dtype=np.float32)
 
 
-def shift_by_fraction(votes: Tensor, fraction: Point) -> Tensor:
-    """Move maps [..., h, w] by part of a cell, (x, y) within ± 1, linearly: what was at u is then at u + fraction."""
-    moved = votes
-    for axis, amount in ((-1, fraction[0]), (-2, fraction[1])):
-        if amount != 0.0:
-            moved = (1 - abs(amount)) * moved + abs(amount) * _shift_one(moved, axis, 1 if amount > 0 else -1)
-    return moved
-
-
-def _shift_one(votes: Tensor, axis: int, step: int) -> Tensor:
-    shifted = torch.zeros_like(votes)
-    length = votes.shape[axis] - 1
-    shifted.narrow(axis, max(step, 0), length).copy_(votes.narrow(axis, max(-step, 0), length))
-    return shifted
-
-
 def smooth(votes: Tensor, sigma: float) -> Tensor:
     """Light Gaussian smoothing of one map [h, w]; ``sigma`` in cells, 0 is none. Outside the map is nothing."""
     if sigma <= 0:

@@ -42,11 +42,11 @@ def run_slice(target: str, seconds: float, folder: Path, engine: str = "auto", n
     command = [sys.executable, "-m", "torture.fuzz.worker", target, "--engine", chosen]
     command += ["--seconds", str(seconds), "--folder", str(own.resolve()), "--number", str(number)]
     path = os.pathsep.join((str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")))
+    # The processor's time is what is bounded: a second thread that waits for the first would be counted too.
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     log = own / "log"
     with log.open("wb") as said:
-        worker = subprocess.Popen(
-            command, stdout=said, stderr=subprocess.STDOUT, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}
-        )
+        worker = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)
         try:
             code = worker.wait(seconds + SPARE_SECONDS)
         except subprocess.TimeoutExpired:

@@ -102,8 +102,10 @@ class PartBank:
         """f_i: how often each part agreed since the last test."""
         return np.asarray(self.hits / np.maximum(self.seen, 1))
 
-    def similarity_to(self, others: PartBank) -> NDArray[np.float64]:
-        """Largest normalised dot product of each part's classifier with those of other parts: [m]."""
-        own = torch.nn.functional.normalize(self.filters.flatten(1), dim=1)
-        theirs = torch.nn.functional.normalize(others.filters.flatten(1), dim=1)
-        return np.asarray((own @ theirs.T).max(dim=1).values.double().cpu().numpy())
+    def similarity(self, parts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Normalised dot products of some parts' classifiers with those of all parts: [len(parts), m]."""
+        filters = self.filters.flatten(1)
+        own = filters[torch.as_tensor(parts, device=filters.device)]
+        lengths = filters.norm(dim=1).clamp_min(1e-12)
+        products = torch.nn.functional.normalize(own, dim=1) @ filters.T / lengths
+        return np.asarray(products.double().cpu().numpy())

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tracking_parts.filter_parts.bank import PartBank
-from tracking_parts.voting import shift_by_fraction
 
 Shape = tuple[int, int]
 
@@ -31,16 +30,14 @@ class CompositeFilter:
     @classmethod
     def of_voters(cls, banks: Sequence[PartBank]) -> CompositeFilter | None:
         """The filter of all parts that vote; None where nobody does."""
-        voters = [bank.keep(bank.voting) for bank in banks if bank.voting.any()]
-        if not voters:
+        banks = [bank for bank in banks if bank.voting.any()]
+        if not banks:
             return None
         # A fraction of a cell moves a filter by up to one cell to either side.
-        top = np.min([-bank.shifts.max(axis=0) for bank in voters], axis=0) - 1
-        end = np.max([np.array(bank.size) - bank.shifts.min(axis=0) for bank in voters], axis=0) + 1
-        fractions = np.unique(np.concatenate([bank.fractions for bank in voters]), axis=0)
-        sums = _sums_by_fraction(voters, fractions, top, end - top)
-        moved = [shift_by_fraction(one, (-float(x), -float(y))) for one, (x, y) in zip(sums, fractions, strict=True)]
-        total = torch.stack(moved).sum(dim=0) / sum(len(bank) for bank in voters)
+        top = np.min([-bank.shifts[bank.voting].max(axis=0) for bank in banks], axis=0) - 1
+        end = np.max([bank.size - bank.shifts[bank.voting].min(axis=0) for bank in banks], axis=0) + 1
+        sums = [_laid_out(bank, top, end - top) for bank in banks]
+        total = torch.stack(sums).sum(dim=0) / sum(int(bank.voting.sum()) for bank in banks)
         return cls(total, (int(top[0]), int(top[1])))
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -62,24 +59,23 @@ class CompositeFilter:
         return fast_length(cells + max(before, after, 0))
 
 
-def _sums_by_fraction(
-    banks: Sequence[PartBank], fractions: NDArray[np.float32], top: NDArray[np.int64], shape: NDArray[np.int64]
-) -> Tensor:
-    """The parts' filters summed where they lie on a canvas that begins at ``top``.
+def _laid_out(bank: PartBank, top: NDArray[np.int64], shape: NDArray[np.int64]) -> Tensor:
+    """The filters of a bank's voters summed where they lie on a canvas that begins at ``top``: [c, *shape].
 
-    One canvas per fraction of a cell, which is one per learning frame: [f, c, *shape].
+    One that lies between cells is shared out among the four whole places around. So there is one sum of filters per
+    place, however many parts there are and however many frames they were learned on.
     """
-    height, width = shape.tolist()
-    channels = banks[0].filters.shape[1]
-    canvas = banks[0].filters.new_zeros(len(fractions) * height * width, channels)
-    for bank in banks:
-        group = (bank.fractions[:, None] == fractions).all(axis=2).argmax(axis=1)  # [m]
-        rows, columns = (-bank.shifts - top).T
-        first = (group * height + rows) * width + columns
-        cells = np.add.outer(np.arange(bank.size[0]) * width, np.arange(bank.size[1])).ravel()
-        index = torch.as_tensor(np.add.outer(first, cells).ravel(), device=canvas.device)
-        canvas.index_add_(0, index, bank.filters.flatten(2).transpose(1, 2).reshape(-1, channels))
-    return canvas.view(len(fractions), height, width, channels).permute(0, 3, 1, 2)
+    places = shape - bank.size + 1
+    voters = np.flatnonzero(bank.voting)
+    lies_at = (-bank.shifts - bank.fractions[:, ::-1] - top)[voters]  # [v, 2] (row, column)
+    before = np.floor(lies_at).astype(np.int64)
+    past = lies_at - before
+    shares = np.zeros((len(bank), *places), np.float32)  # who does not vote has none
+    for row, column in np.ndindex(2, 2):
+        share = np.abs(1 - row - past[:, 0]) * np.abs(1 - column - past[:, 1])
+        shares[voters, before[:, 0] + row, before[:, 1] + column] = share
+    sums = bank.filters.flatten(1).T @ torch.as_tensor(shares, device=bank.filters.device).flatten(1)
+    return torch.nn.functional.fold(sums, shape.tolist(), bank.size)
 
 
 def fast_length(length: int) -> int:

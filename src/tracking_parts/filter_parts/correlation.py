@@ -22,10 +22,13 @@ def correlate(features: Tensor, filters: Tensor) -> Tensor:
 
 
 def descriptors(features: Tensor, tops: Tops, size: Size) -> Tensor:
-    """The data matrix D, formed: one row per patch, [n, c · r · s]."""
-    windows = features.unfold(1, size[0], 1).unfold(2, size[1], 1)  # [c, h', w', r, s]
-    rows, columns = torch.as_tensor(tops, device=features.device).unbind(dim=1)
-    return windows[:, rows, columns].transpose(0, 1).reshape(len(tops), -1)
+    """The data matrix D, formed: one row per patch, cell after cell, [n, r · s · c]."""
+    channels, _, width = features.shape
+    first = tops @ np.array([width, 1])
+    cells = np.add.outer(np.arange(size[0]) * width, np.arange(size[1])).ravel()
+    index = torch.as_tensor(np.add.outer(first, cells).ravel(), device=features.device)
+    all_cells = features.permute(1, 2, 0).reshape(-1, channels)  # whole cells are copied, not numbers one by one
+    return all_cells.index_select(0, index).view(len(tops), -1)
 
 
 def gram_matrix(features: Tensor, tops: Tops, size: Size) -> tuple[Tensor, Tensor | None]:

@@ -33,7 +33,7 @@ class Classifiers:
     patches: Tops  # [n, 2] positives first, then negatives: the rows of D
     coefficients: Tensor  # [n, p] dual coordinates of the positives' classifiers, rescaled to 1 on the own patch
     ratio: NDArray[np.float64]  # [p] own response / largest response on a negative
-    descriptors: Tensor | None = None  # D, [n, c · rows · columns], if it was formed
+    descriptors: Tensor | None = None  # D, [n, rows · columns · c], if it was formed
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,15 @@ class DualForm:
     def filters(self, size: Size, matrix: Tensor | None = None) -> Tensor:
         """The filters themselves, [m, c, rows, columns], from D; without it one row of cells at a time."""
         channels, (rows, columns) = self.reference.shape[0], size
-        if matrix is not None:
-            return (self.coefficients.T @ matrix).view(-1, channels, rows, columns)
-        by_row = [
-            self.coefficients.T @ descriptors(self.reference, self.patches + np.array([row, 0]), (1, columns))
-            for row in range(rows)
-        ]
-        return torch.stack([part.view(-1, channels, columns) for part in by_row], dim=2)
+        if matrix is None:
+            by_row = [
+                self.coefficients.T @ descriptors(self.reference, self.patches + np.array([row, 0]), (1, columns))
+                for row in range(rows)
+            ]
+            cells = torch.stack(by_row, dim=1)
+        else:
+            cells = self.coefficients.T @ matrix
+        return cells.view(-1, rows, columns, channels).permute(0, 3, 1, 2).contiguous()
 
 
 @dataclass(frozen=True)

@@ -108,10 +108,8 @@ class References:
         if bank.size not in self._plans:
             self._plans[bank.size] = _Plan.of(bank, duals)
         plan = self._plans[bank.size]
-        found = [dual.responses(search) for dual in duals]
-        if plan.direct:
-            found.append(correlate(search, plan.filters)[: plan.direct])
-        return torch.cat(found)[plan.order] if duals else found[0]
+        found = [*(dual.responses(search) for dual in duals), *plan.responses(search)]
+        return torch.cat(found)[plan.order] if duals else torch.cat(found)
 
     def _population(self, frame: int) -> int:
         return sum(len(dual) for dual in self._alive if dual.frame == frame)
@@ -127,12 +125,13 @@ def _with_room(search: Tensor, size: Size) -> Tensor:
 class _Plan:
     """Which parts of a bank respond by their filters; holds until the parts change.
 
-    Filters are filled up with zeros to a round number: what computes convolutions prepares code for every number of
-    filters that it sees and keeps it, a hundred kilobytes each, and the number of parts changes all the time.
+    What computes convolutions prepares code for every number of filters that it sees and keeps it, a hundred kilobytes
+    each, and the number of parts changes all the time. So a round number of filters is taken as they are, and the rest
+    filled up with zeros to one.
     """
 
-    filters: Tensor  # [m' and some of zeros, c, r, s]
-    direct: int  # m'
+    filters: Tensor  # [m', c, r, s]; the bank's own where all respond by them
+    filled_up: Tensor  # the last of them, and zeros
     order: Tensor  # [m] from the duals' parts, then those of the filters, to the bank's order
 
     @classmethod
@@ -140,17 +139,28 @@ class _Plan:
         in_the_dual = np.concatenate([np.zeros(0, np.int64), *(dual.ids for dual in duals)])
         direct = ~np.isin(bank.ids, in_the_dual)
         order = np.argsort(np.concatenate([in_the_dual, bank.ids[direct]]))  # a bank's ids ascend
-        device, count = bank.filters.device, int(direct.sum())
-        chosen = torch.as_tensor(np.flatnonzero(direct), device=device)
-        filters = bank.filters.new_zeros(round_number(count), *bank.filters.shape[1:])
-        filters[:count] = bank.filters[chosen]
-        return cls(filters, count, torch.as_tensor(order, device=device))
+        filters = bank.keep(direct).filters
+        last = filters[len(filters) // ROUND * ROUND :]
+        filled_up = filters.new_zeros(round_number(len(last)), *filters.shape[1:])
+        filled_up[: len(last)] = last
+        return cls(filters, filled_up, torch.as_tensor(order, device=filters.device))
+
+    def responses(self, search: Tensor) -> list[Tensor]:
+        """Of the parts that respond by their filters, in pieces."""
+        whole = len(self.filters) // ROUND * ROUND
+        pieces = [correlate(search, self.filters[:whole])] if whole else []
+        if whole < len(self.filters):
+            pieces.append(correlate(search, self.filled_up)[: len(self.filters) - whole])
+        return pieces
+
+
+ROUND = 32
 
 
 def round_number(count: int) -> int:
-    """The next power of two, from 32 on the next multiple of 32.
+    """The next power of two.
 
-    >>> [round_number(n) for n in (0, 1, 3, 17, 33, 200)]
-    [0, 1, 4, 32, 64, 224]
+    >>> [round_number(n) for n in (0, 1, 3, 17)]
+    [0, 1, 4, 32]
     """
-    return -(-count // 32) * 32 if count > 32 else 1 << (count - 1).bit_length() if count else 0
+    return 1 << (count - 1).bit_length() if count else 0

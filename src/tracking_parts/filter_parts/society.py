@@ -237,7 +237,7 @@ def keep_budget(bank: PartBank, newly_voting: NDArray[np.bool_], n_max: int) -> 
     older = bank.voting & ~newly_voting
     new_indices = np.flatnonzero(newly_voting)
     if older.any():
-        similarity = bank.keep(newly_voting).similarity_to(bank.keep(older))
+        similarity = bank.similarity(new_indices)[:, older].max(axis=1)
     else:
         similarity = np.arange(len(new_indices), dtype=float)  # nobody older to resemble: the youngest go
     dropped = new_indices[np.argsort(-similarity, kind="stable")[:excess]]
