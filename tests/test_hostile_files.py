@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from torture import hostile_files
-from torture.hostile_files import Make, Read, cases, refused
+from torture.hostile_files import Read, cases, refused
+from torture.hostile_writers import Make
 
 CASES = list(cases())
 

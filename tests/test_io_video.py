@@ -1,15 +1,8 @@
-"""Reading frames from every kind of source, and writing videos that survive a kill; all videos are made here."""
+"""Reading videos, good and damaged ones; all of them are made here."""
 
 from __future__ import annotations
 
-import functools
-import http.server
-import os
-import signal
 import struct
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,52 +11,12 @@ import av
 import cv2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from tracking_parts.errors import OutputError, SourceError
-from tracking_parts.geometry import Box
-from tracking_parts.io import video, video_writer
+from tracking_parts.errors import SourceError
+from tracking_parts.io import video
 from tracking_parts.io.containers import missing_bytes
-from tracking_parts.io.video import BrokenSourceError, VideoWriter, open_source, read_image
-
-SIZE_WH = (64, 48)
-
-
-def picture(index: int, size_wh: tuple[int, int] = SIZE_WH) -> NDArray[np.uint8]:
-    """Its grey level tells its number, and its bright corner which way is up."""
-    width, height = size_wh
-    frame = np.full((height, width, 3), 40 + 5 * index, np.uint8)
-    frame[: height // 4, : width // 4] = 255
-    return frame
-
-
-def number_of(frame: NDArray[Any]) -> int:
-    return round((float(np.median(frame)) - 40 + 2) / 5)  # the conversion to YUV and back loses up to 4
-
-
-def make_video(path: Path, count: int = 30, codec: str = "libx264", options: dict[str, str] | None = None) -> Path:
-    """An ordinary video with B-frames and noise, so that its packets have some size."""
-    noise = np.random.default_rng(0).integers(0, 12, (SIZE_WH[1], SIZE_WH[0], 3), np.uint8)
-    with av.open(str(path), "w", options=options or {}) as container:
-        stream = container.add_stream(codec, rate=25)
-        assert isinstance(stream, av.VideoStream)
-        stream.width, stream.height, stream.pix_fmt = *SIZE_WH, "yuv420p"
-        for index in range(count):
-            shifted = np.roll(noise, 7 * index, axis=1)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture(index) - shifted, format="bgr24")))
-        container.mux(stream.encode(None))
-    return path
-
-
-def read(path: Path | str, **options: Any) -> tuple[list[int], SourceError | None]:
-    """The numbers of the frames that could be read, and how it ended."""
-    numbers: list[int] = []
-    with open_source(path, **options) as source:
-        try:
-            numbers.extend(number_of(frame) for frame in source)
-        except SourceError as error:
-            return numbers, error
-    return numbers, None
+from tracking_parts.io.video import BrokenSourceError, VideoWriter, open_source
+from video_helpers import SIZE_WH, make_video, number_of, read
 
 
 @pytest.fixture
@@ -273,135 +226,6 @@ def test_the_rotation_of_phone_videos_is_respected(clip: Path, matrix: tuple[int
     assert np.abs(frame.astype(int) - expected).mean() < 2
 
 
-def write_images(folder: Path, count: int) -> Path:
-    folder.mkdir(parents=True)
-    for index in range(count):
-        cv2.imwrite(str(folder / f"{index + 1}.png"), picture(index))
-    return folder
-
-
-def test_a_folder_of_images_in_natural_order(tmp_path: Path) -> None:
-    folder = write_images(tmp_path / "images", 11)
-    with open_source(folder) as source:
-        assert (source.name, source.frame_count, source.fps, source.ground_truth) == ("images", 11, None, None)
-        assert [number_of(frame) for frame in source] == list(range(11))
-    assert read(folder, start=9)[0] == [9, 10]
-    with pytest.raises(SourceError, match="no frame 11: it has 11 images"):
-        open_source(folder, start=11)
-
-
-def test_a_sequence_comes_with_its_ground_truth(tmp_path: Path) -> None:
-    write_images(tmp_path / "ball" / "color", 4)
-    (tmp_path / "ball" / "groundtruth.txt").write_text("1,1,2,2\nnan,nan,nan,nan\n3,1,2,2\n4,1,2,2\n")
-    with open_source(tmp_path / "ball", start=1, end=3) as source:
-        assert source.ground_truth == (None, Box(3, 1, 2, 2).polygon)
-        assert source.frame_count == 2
-        assert [number_of(frame) for frame in source] == [1, 2]
-
-
-@pytest.mark.parametrize("damage", ["cut", "text", "empty", "gone"])
-def test_a_broken_image_is_reported_after_the_good_ones(tmp_path: Path, damage: str) -> None:
-    folder = write_images(tmp_path / "images", 5)
-    victim = folder / "4.png"
-    with open_source(folder) as source:
-        if damage == "gone":
-            victim.unlink()
-        else:
-            victim.write_bytes({"cut": victim.read_bytes()[:-20], "text": b"hello", "empty": b""}[damage])
-        numbers: list[int] = []
-        with pytest.raises(BrokenSourceError, match=r"broke at frame 3: .*4\.png") as caught:
-            numbers.extend(number_of(frame) for frame in source)
-    assert caught.value.frame_index == 3
-    assert read(folder, end=3)[0] == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    "image",
-    [
-        np.full((5, 7), 9, np.uint8),
-        np.full((5, 7), 40_000, np.uint16),
-        np.full((5, 7, 4), 9, np.uint8),
-        np.full((5, 7, 3), 40_000, np.uint16),
-    ],
-    ids=["grey", "grey 16 bits", "alpha", "16 bits"],
-)
-def test_images_are_handed_on_as_they_are(tmp_path: Path, image: NDArray[Any]) -> None:
-    path = tmp_path / "bild ü.png"
-    path.write_bytes(cv2.imencode(".png", image)[1].tobytes())
-    found = read_image(path)
-    assert found.dtype == image.dtype
-    assert np.array_equal(found, image)
-
-
-class FakeCamera:
-    """Three frames, then the cable is pulled."""
-
-    def __init__(self, number: int) -> None:
-        self.opened = number == 0
-        self.index = 0
-        self.released = False
-
-    def isOpened(self) -> bool:
-        return self.opened
-
-    def get(self, _property: int) -> float:
-        return 0.0
-
-    def read(self) -> tuple[bool, NDArray[np.uint8] | None]:
-        self.index += 1
-        return (True, picture(self.index - 1)) if self.index <= 3 else (False, None)
-
-    def release(self) -> None:
-        self.released = True
-
-
-def test_a_camera(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    cameras: list[FakeCamera] = []
-
-    def connect(number: int) -> FakeCamera:
-        cameras.append(FakeCamera(number))
-        return cameras[-1]
-
-    monkeypatch.setattr(cv2, "VideoCapture", connect)
-    monkeypatch.chdir(tmp_path)
-    with open_source("0") as source:
-        assert (source.name, source.frame_count, source.fps) == ("camera 0", None, None)
-        numbers: list[int] = []
-        with pytest.raises(BrokenSourceError, match="camera 0 broke at frame 3"):
-            numbers.extend(number_of(frame) for frame in source)
-    assert numbers == [0, 1, 2]
-    assert cameras[-1].released
-    assert read("0", start=1, end=3) == ([1, 2], None)
-    with pytest.raises(SourceError, match="cannot open camera 7"):
-        open_source("7")
-    assert cameras[-1].released
-    write_images(tmp_path / "7", 2)  # a folder of that name is meant, if there is one
-    assert read("7")[0] == [0, 1]
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        running.shutdown()
-        thread.join()
-
-
-def test_a_stream(clip: Path, server: str) -> None:
-    numbers, error = read(f"{server}/clip.mp4")
-    assert numbers == read(clip)[0]
-    assert error is None
-    with pytest.raises(SourceError, match="cannot open http"):
-        open_source(f"{server}/absent.mp4")
-
-
 def test_closing_early_and_twice(clip: Path) -> None:
     source = open_source(clip)
     next(source)
@@ -427,86 +251,3 @@ def test_frames_are_decoded_only_when_asked_for(clip: Path, monkeypatch: pytest.
         assert made == 1
         next(source)
         assert made == 2
-
-
-@pytest.mark.parametrize("encoder", video_writer.ENCODERS)
-@pytest.mark.parametrize("size_wh", [(64, 48), (65, 48), (64, 49), (33, 17)])
-def test_written_videos_can_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoder: str, size_wh: tuple[int, int]
-) -> None:
-    monkeypatch.setattr(video_writer, "ENCODERS", (encoder,))
-    path = tmp_path / "new folder" / "out.mp4"
-    with VideoWriter(path, 29.97, size_wh) as writer:
-        for index in range(12):
-            writer.write(picture(index, size_wh))
-    with open_source(path) as source:
-        assert source.fps == pytest.approx(29.97, abs=0.05)
-        frames = list(source)
-    assert len(frames) == 12
-    assert [number_of(frame) for frame in frames] == pytest.approx(range(12), abs=1)  # not every encoder is exact
-    assert frames[0].shape == (size_wh[1] + size_wh[1] % 2, size_wh[0] + size_wh[0] % 2, 3)
-    capture = cv2.VideoCapture(str(path))  # another reader agrees
-    assert sum(1 for _ in iter(lambda: capture.read()[0], False)) == 12
-    capture.release()
-
-
-def test_a_killed_writer_leaves_a_playable_video(tmp_path: Path) -> None:
-    path = tmp_path / "killed.mp4"
-    code = (
-        "import os, signal, sys\n"
-        "import numpy as np\n"
-        "from tracking_parts.io.video_writer import VideoWriter\n"
-        "writer = VideoWriter(sys.argv[1], 25, (64, 48))\n"
-        "for index in range(40):\n"
-        "    writer.write(np.full((48, 64, 3), 40 + 5 * index, np.uint8))\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1] / "src")}
-    done = subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False)
-    assert done.returncode == -signal.SIGKILL
-    numbers, _ = read(path)
-    assert numbers == list(range(len(numbers)))
-    assert len(numbers) >= 39
-
-
-def test_the_encoder_is_the_best_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert video_writer.choose_encoder() in video_writer.ENCODERS
-    monkeypatch.setattr(video_writer, "ENCODERS", ("no such encoder", "mpeg4"))
-    assert video_writer.choose_encoder() == "mpeg4"
-    monkeypatch.setattr(video_writer, "ENCODERS", ("no such encoder", "hevc_cuvid"))
-    with pytest.raises(OutputError, match="none of the encoders"):
-        video_writer.choose_encoder()
-
-
-def test_what_does_not_fit_a_video_is_refused(tmp_path: Path) -> None:
-    for fps in (0.0, -5.0, float("nan"), float("inf")):
-        with pytest.raises(OutputError, match="frames per second"):
-            VideoWriter(tmp_path / "a.mp4", fps, SIZE_WH)
-    with pytest.raises(OutputError, match="of size"):
-        VideoWriter(tmp_path / "a.mp4", 25, (0, 5))
-    writer = VideoWriter(tmp_path / "a.mp4", 25, SIZE_WH)
-    for frame in (picture(0, (32, 48)), picture(0)[..., 0], picture(0).astype(np.float32)):
-        with pytest.raises(OutputError, match="expected BGR with 8 bits"):
-            writer.write(frame)  # type: ignore[arg-type]
-    writer.close()
-    writer.close()
-    with pytest.raises(OutputError, match="closed"):
-        writer.write(picture(0))
-
-
-def test_videos_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot write") as caught:
-        VideoWriter(tmp_path / "file" / "a.mp4", 25, SIZE_WH)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-def test_a_full_disk_is_an_output_error() -> None:
-    def fill() -> None:
-        with VideoWriter("/dev/full", 25, SIZE_WH) as writer:
-            for index in range(20):
-                writer.write(picture(index))
-
-    with pytest.raises(OutputError, match="No space left"):
-        fill()

@@ -21,12 +21,11 @@ from typing import Any
 
 from torture.fuzz.target import CORPUS, check_message
 from torture.fuzz.watch import MOST_BYTES, HangError, broken_off, memory_now, memory_peak
+from torture.hostile_writers import GIGABYTE, Make, always, bomb_writer, made, sparse_writer, writer, zip_writer
 from torture.trials import Trial
 from tracking_parts.errors import TrackingPartsError
 
 MOST_SECONDS = 5.0  # of the processor; none takes one
-GIGABYTE = 1 << 30
-Make = Callable[[Path], Path]
 Read = Callable[[Path], object]
 
 
@@ -102,10 +101,10 @@ def _pickles() -> Iterator[tuple[str, Make, Read]]:
         "a list that holds itself": lambda _: b"\x80\x02]q\x00h\x00a.",
     }
     for what, make in inside.items():
-        yield f"pickle: {what}", _writer(make, "legacy.pth"), read_torch_file
+        yield f"pickle: {what}", writer(make, "legacy.pth"), read_torch_file
         yield (
             f"pickle in a zip: {what}",
-            _writer(partial(_zipped, make), "new.pth"),
+            writer(partial(_zipped, make), "new.pth"),
             read_torch_file,
         )
 
@@ -140,31 +139,31 @@ def _archives() -> Iterator[tuple[str, Make, Read]]:
         "pickled objects": {"descr": "|O", "fortran_order": False, "shape": (1,)},
     }.items():
         member = _npy(header)
-        yield f"npz: {what}", _zip_writer({name: member}, "weights.npz"), read_arrays
-        yield f"trace: {what}", _zip_writer({"frame_index.npy": member}, "000007.npz"), _in_folder(read_trace)
+        yield f"npz: {what}", zip_writer({name: member}, "weights.npz"), read_arrays
+        yield f"trace: {what}", zip_writer({"frame_index.npy": member}, "000007.npz"), _in_folder(read_trace)
     bomb = _npy({"descr": "<f8", "fortran_order": False, "shape": (3 * GIGABYTE // 8,)})
-    yield "npz: a bomb of three gigabytes", _bomb_writer(name, bomb, "weights.npz"), read_arrays
-    yield "trace: a bomb of three gigabytes", _bomb_writer("crop.npy", bomb, "000007.npz"), _in_folder(read_trace)
+    yield "npz: a bomb of three gigabytes", bomb_writer(name, bomb, "weights.npz"), read_arrays
+    yield "trace: a bomb of three gigabytes", bomb_writer("crop.npy", bomb, "000007.npz"), _in_folder(read_trace)
     tensor = _pickled_tensor(3 * GIGABYTE // 4)
     yield (
         "pth: a bomb of three gigabytes",
-        _bomb_writer("archive/data/0", b"", "w.pth", {"archive/data.pkl": tensor}),
+        bomb_writer("archive/data/0", b"", "w.pth", {"archive/data.pkl": tensor}),
         read_torch_file,
     )
     good = _pickled_tensor(6)
     yield (
         "pth: compressed storages",
-        _writer(lambda _: _torch_zip(good, bytes(24), zipfile.ZIP_DEFLATED), "w.pth"),
+        writer(lambda _: _torch_zip(good, bytes(24), zipfile.ZIP_DEFLATED), "w.pth"),
         read_torch_file,
     )
-    yield "pth: another size than it says", _writer(lambda _: _torch_zip(good, bytes(20)), "w.pth"), read_torch_file
+    yield "pth: another size than it says", writer(lambda _: _torch_zip(good, bytes(20)), "w.pth"), read_torch_file
     many = _pickled_tensor(25_000, copies=2_000)
     yield (
         "pth: one storage a hundred thousand times",
-        _writer(lambda _: _torch_zip(many, bytes(100_000)), "w.pth"),
+        writer(lambda _: _torch_zip(many, bytes(100_000)), "w.pth"),
         read_torch_file,
     )
-    yield "npz: packed with LZMA", _zip_writer({name: bomb[:100]}, "weights.npz", zipfile.ZIP_LZMA), read_arrays
+    yield "npz: packed with LZMA", zip_writer({name: bomb[:100]}, "weights.npz", zipfile.ZIP_LZMA), read_arrays
 
 
 def _pickled_tensor(count: int, copies: int = 1) -> bytes:
@@ -203,10 +202,10 @@ def _tensors() -> Iterator[tuple[str, Make, Read]]:
         "nothing": b"",
     }
     for what, content in headers.items():
-        yield f"safetensors weights: {what}", _writer(_always(content), "w.safetensors"), weights
-        yield f"state: {what}", _writer(_always(content), "tracker.state"), TrackerState.load
+        yield f"safetensors weights: {what}", writer(always(content), "w.safetensors"), weights
+        yield f"state: {what}", writer(always(content), "tracker.state"), TrackerState.load
     state = (CORPUS / "state_file" / "tiny.state").read_bytes()
-    yield "state: cut in half", _writer(lambda _: state[: len(state) // 2], "tracker.state"), TrackerState.load
+    yield "state: cut in half", writer(lambda _: state[: len(state) // 2], "tracker.state"), TrackerState.load
 
 
 def _safetensors(header: bytes, content: bytes = b"") -> bytes:
@@ -235,23 +234,23 @@ def _texts() -> Iterator[tuple[str, Make, Read]]:
     }.items():
         yield (
             f"protocol: {what}",
-            _writer(_always(text.encode()), "rules.yaml"),
+            writer(always(text.encode()), "rules.yaml"),
             lambda path: load_protocol(str(path)),
         )
-    yield "gate: lists without end", _writer(lambda _: b"[" * 500_000, "gate.json"), read_gate
+    yield "gate: lists without end", writer(lambda _: b"[" * 500_000, "gate.json"), read_gate
     yield (
         "results: lists without end",
-        _writer(lambda _: b"[" * 500_000, "boxes.jsonl"),
+        writer(lambda _: b"[" * 500_000, "boxes.jsonl"),
         lambda path: read_results(path, "jsonl"),
     )
-    yield "ground truth: a file of gigabytes", _sparse_writer("groundtruth.txt"), read_ground_truth
+    yield "ground truth: a file of gigabytes", sparse_writer("groundtruth.txt"), read_ground_truth
     yield (
         "ground truth: numbers beyond all pictures",
-        _writer(lambda _: b"1e308,1e308,1e308,1e308\n", "g.txt"),
+        writer(lambda _: b"1e308,1e308,1e308,1e308\n", "g.txt"),
         read_ground_truth,
     )
     for name in ("../..", "/etc", "a/../../b", "x" * 5000, "a\0b"):
-        listing = _writer(_always(name.encode()), "list.txt")
+        listing = writer(always(name.encode()), "list.txt")
         yield f"list of sequences: leads to {name[:12]!r}", listing, lambda path: find_sequences(path.parent)
 
 
@@ -271,20 +270,20 @@ def _pictures() -> Iterator[tuple[str, Make, Read]]:
         ),
     }
     for kind, make in pictures.items():
-        yield f"picture: a {kind} of gigabytes", _writer(partial(_made, make), f"bomb.{kind}"), read_image
+        yield f"picture: a {kind} of gigabytes", writer(partial(made, make), f"bomb.{kind}"), read_image
     yield (
         "picture: a folder of them",
-        _writer(lambda _: _png(60_000, 40_000), "0001.png"),
+        writer(lambda _: _png(60_000, 40_000), "0001.png"),
         lambda path: decode(path.parent),
     )
     playlist = b"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n"
-    yield "video: a list of addresses", _writer(lambda _: playlist, "list.m3u8"), decode
+    yield "video: a list of addresses", writer(lambda _: playlist, "list.m3u8"), decode
     concat = b"ffconcat version 1.0\nfile /etc/passwd\n"
-    yield "video: a list of other files", _writer(lambda _: concat, "list.ffconcat"), decode
+    yield "video: a list of other files", writer(lambda _: concat, "list.ffconcat"), decode
     video = (CORPUS / "video" / "tiny.mp4").read_bytes()
     unknown = (CORPUS / "video" / "ffv1.matroska").read_bytes().replace(b"V_FFV1", b"V_XXXX")
-    yield "video: of a codec that nobody knows", _writer(lambda _: unknown, "unknown.mkv"), decode
-    yield "video: cut off", _writer(lambda _: video[: len(video) * 2 // 3], "cut.mp4"), decode
+    yield "video: of a codec that nobody knows", writer(lambda _: unknown, "unknown.mkv"), decode
+    yield "video: cut off", writer(lambda _: video[: len(video) * 2 // 3], "cut.mp4"), decode
 
 
 def _png(width: int, height: int) -> bytes:
@@ -311,96 +310,32 @@ def _projects() -> Iterator[tuple[str, Make, Read]]:
             return [list(opened.insides(number)) for number in range(3)]
 
     text = json.dumps(good).encode()
-    yield "project file: a bomb for a text", _bomb_writer("project.json", b"{", "p.stp"), read
-    yield "project file: a bomb for a video", _bomb_writer("video", b"", "p.stp", {"project.json": text}), read
+    yield "project file: a bomb for a text", bomb_writer("project.json", b"{", "p.stp"), read
+    yield "project file: a bomb for a video", bomb_writer("video", b"", "p.stp", {"project.json": text}), read
     yield (
         "project file: a bomb inside a frame",
-        _bomb_writer("inside/0/1", b"", "p.stp", {"project.json": text, "video": b""}),
+        bomb_writer("inside/0/1", b"", "p.stp", {"project.json": text, "video": b""}),
         read,
     )
     for field, value in {"frame": 1e308, "name": ["x"], "targets": [{}], "video": None, "format": "other"}.items():
         changed = json.dumps({**good, field: value}).encode()
         yield (
             f"project file: {field} is {str(value)[:9]}",
-            _zip_writer({"project.json": changed, "video": b""}, "p.stp"),
+            zip_writer({"project.json": changed, "video": b""}, "p.stp"),
             read,
         )
     row = {**good["targets"][0]["rows"][0], "confidence": float("nan")}
     broken = {**good, "targets": [{**good["targets"][0], "rows": [row]}]}
     yield (
         "project file: NaN in a row",
-        _zip_writer({"project.json": json.dumps(broken).encode(), "video": b""}, "p.stp"),
+        zip_writer({"project.json": json.dumps(broken).encode(), "video": b""}, "p.stp"),
         read,
     )
-    yield "project file: packed with LZMA", _zip_writer({"project.json": text}, "p.stp", zipfile.ZIP_LZMA), read
-
-
-# ---------------------------------------------------------------------- writing them
-def _always(content: bytes) -> Callable[[Path], bytes]:
-    return lambda folder: content
-
-
-def _made(make: Callable[[], bytes], folder: Path) -> bytes:
-    return make()
+    yield "project file: packed with LZMA", zip_writer({"project.json": text}, "p.stp", zipfile.ZIP_LZMA), read
 
 
 def _zipped(make: Callable[[Path], bytes], folder: Path) -> bytes:
     return _torch_zip(make(folder))
-
-
-def _writer(make: Callable[[Path], bytes], name: str) -> Make:
-    def write(folder: Path) -> Path:
-        (folder / name).write_bytes(make(folder))
-        return folder / name
-
-    return write
-
-
-def _zip_writer(members: dict[str, bytes], name: str, compression: int = zipfile.ZIP_STORED) -> Make:
-    def write(folder: Path) -> Path:
-        with zipfile.ZipFile(folder / name, "w", compression) as archive:
-            for member, content in members.items():
-                archive.writestr(member, content)
-        return folder / name
-
-    return write
-
-
-def _bomb_writer(member: str, start: bytes, name: str, others: dict[str, bytes] | None = None) -> Make:
-    """An archive with one member that says it unpacks to three gigabytes; that nobody may make room for."""
-
-    def write(folder: Path) -> Path:
-        with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=1) as archive:
-            for other, content in (others or {}).items():
-                archive.writestr(other, content)
-            archive.writestr(member, start + bytes(1000))
-        return _claim_size(folder / name, member, 3 * GIGABYTE)
-
-    return write
-
-
-def _claim_size(path: Path, member: str, size: int) -> Path:
-    """Change what an archive's index says of a member's size, to which its own content would have to unpack."""
-    content = bytearray(path.read_bytes())
-    with zipfile.ZipFile(path) as archive:
-        before = archive.getinfo(member).file_size
-    for sign, offset in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
-        place = content.find(sign)
-        while place >= 0:
-            if struct.unpack_from("<I", content, place + offset)[0] == before:
-                struct.pack_into("<I", content, place + offset, size & 0xFFFFFFFF)
-            place = content.find(sign, place + 4)
-    path.write_bytes(content)
-    return path
-
-
-def _sparse_writer(name: str) -> Make:
-    def write(folder: Path) -> Path:
-        with (folder / name).open("wb") as stream:
-            stream.truncate(3 * GIGABYTE)
-        return folder / name
-
-    return write
 
 
 def _in_folder(read: Callable[[Path, int], object]) -> Read:
