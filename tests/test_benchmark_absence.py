@@ -154,7 +154,7 @@ def test_the_figures_are_met_or_missed() -> None:
 # --------------------------------------------------------------------------- with a tracker
 def test_the_digest_changes_when_and_only_when_something_is_learned() -> None:
     video = scene(1)
-    tracker = small_tracker()
+    tracker = small_tracker(uncertain_below=0.25)  # random weights tell black from a texture badly
     tracker.init(video.frames[0], video.boxes[0])
     before = learned_digest(tracker.state())
     assert learned_digest(tracker.state()) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from core_helpers import follow, small_tracker
 from synthetic import render_sequence
 from tracking_parts import Box, TrackerConfig
+from tracking_parts.box_estimation import Shape
 from tracking_parts.frames import Reach
 from tracking_parts.geometry import Point
 from tracking_parts.looking import CROP_UNIT, MAX_CROP_SIDE, Gaze, search_window
@@ -129,6 +131,26 @@ def test_nothing_is_learned_from_a_narrow_look() -> None:
         assert len(tracker._require_target().memory.waiting) == kept == 1
 
 
+def trained_at(**settings: Any) -> list[int]:
+    """Frames in which a training of the ConvNetPart begins."""
+    found = []
+    with small_tracker(u=8, min_new_frames=1, **settings) as tracker:
+        tracker.init(STILL.frames[0], STILL.boxes[0])
+        for index, frame in enumerate(STILL.frames[1:], start=1):
+            tracker.update(frame)
+            if any(event.startswith("training of the ConvNetPart") for event in tracker.trace.events):
+                found.append(index)
+    return found
+
+
+def test_the_convnet_part_is_taught_more_often_than_the_parts_unless_the_object_is_steady() -> None:
+    never_steady: dict[str, Any] = {"update": "full", "narrow_search": 0.0}
+    assert trained_at(update_every=3, **never_steady) == [3, 6, 8, 11]
+    assert trained_at(update_every=8, **never_steady) == [8]
+    assert trained_at(update_every=50, **never_steady) == [8]
+    assert trained_at(update_every=3, update="full", wide_every=100, **EAGER) == [8]
+
+
 def test_a_resumed_tracker_looks_as_it_would_have(tmp_path: Any) -> None:
     with small_tracker(**EAGER, u=6) as tracker:
         for index, frame in enumerate(STILL.frames):
@@ -143,3 +165,84 @@ def test_a_resumed_tracker_looks_as_it_would_have(tmp_path: Any) -> None:
         again = resumed.update(frame)
     assert again == result
     assert np.isfinite(again.confidence)
+
+
+# ---------------------------------------------------------------------- another size, or farther away
+DOUBTING: dict[str, Any] = {
+    "resize_below": 1.0,
+    "resize_step": 1.35,
+    "resize_gain": 1.0,
+    "widen_below": 0.0,
+    "narrow_search": 0.0,
+}
+
+
+def size_after(growth: float, **settings: Any) -> tuple[float, tuple[str, ...]]:
+    """The scale that a tracker believes in once the object has grown between two frames, and the events."""
+    first = Box(44, 32, 33, 27)
+    grown = Box.from_centre(first.centre, first.w * growth, first.h * growth)
+    sequence = render_sequence([first, first, grown], size_wh=(160, 128), seed=2)
+    with small_tracker(u=50, **{"box_damping": 0.0, **settings}) as tracker:
+        follow(tracker, sequence)
+        return tracker._require_target().shape.scale, tracker.trace.events
+
+
+@pytest.mark.parametrize(("growth", "believed"), [(1.35, 1.35), (1 / 1.35, 1 / 1.35), (1.0, 1.0)])
+def test_an_object_of_another_size_is_found_in_the_same_frame(growth: float, believed: float) -> None:
+    scale, events = size_after(growth, **DOUBTING)
+    assert scale == pytest.approx(believed)
+    assert "looked again, for another size" in events
+
+
+def test_no_other_size_is_looked_for_where_there_is_no_doubt() -> None:
+    scale, events = size_after(1.35, **{**DOUBTING, "resize_below": 0.0})
+    assert scale == 1.0
+    assert "looked again, for another size" not in events
+
+
+@pytest.mark.parametrize(("every", "looked"), [(1, True), (2, True), (3, False)])
+def test_another_size_is_looked_for_in_one_of_some_frames(every: int, looked: bool) -> None:
+    _, events = size_after(1.0, **DOUBTING, resize_every=every)  # the second frame after the first
+    assert ("looked again, for another size" in events) == looked
+
+
+def test_a_size_that_leaves_the_frame_in_doubt_is_not_believed() -> None:
+    scale, events = size_after(1.35, **DOUBTING, uncertain_below=0.99)
+    assert scale == 1.0
+    assert "looked again, for another size" in events
+
+
+def test_a_fixed_box_has_no_other_size() -> None:
+    scale, events = size_after(1.35, **DOUBTING, box_model="fixed")
+    assert scale == 1.0
+    assert "looked again, for another size" not in events
+
+
+def test_another_size_must_be_surer_by_a_margin() -> None:
+    scale, events = size_after(1.35, **{**DOUBTING, "resize_gain": 1e6})
+    assert scale == 1.0
+    assert "looked again, for another size" in events
+
+
+def test_sizes_stay_within_their_bounds() -> None:
+    config = TrackerConfig(max_box_change=1.5)
+    shape = Shape(30, 20)
+    for _ in range(9):
+        shape = shape.resized(1.2, config)
+    assert shape.scale == 1.5
+    assert shape.resized(1e-3, config).scale == pytest.approx(1 / 1.5)
+
+
+@pytest.mark.parametrize(("gain", "believed"), [(1.0, True), (1.9, True), (2.1, False)])
+def test_a_wide_look_must_be_surer_by_a_margin(monkeypatch: pytest.MonkeyPatch, gain: float, believed: bool) -> None:
+    with small_tracker(**{**DOUBTING, "resize_below": 0.0}, widen_gain=gain) as tracker:
+        tracker.init(STILL.frames[0], STILL.boxes[0])
+        tracker.update(STILL.frames[1])
+        assert tracker._last is not None
+        unclear = replace(tracker._last.reading, certainty=0.1)
+        wide = replace(unclear, certainty=0.2)
+        monkeypatch.setattr(tracker, "_read_at", lambda image, target, reach: wide)
+        tracker.config = tracker.config.override(widen_below=0.3)
+        reading, events = tracker._look_again(tracker._require_target(), unclear)
+    assert (reading is wide) == believed
+    assert events == ["looked again, widely"]

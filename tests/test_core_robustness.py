@@ -95,7 +95,7 @@ def test_an_object_that_is_gone_is_not_believed_in(scene: str) -> None:
 )
 def test_found_again_after_being_lost(settings: dict[str, Any]) -> None:
     """The search is wider while lost; what is kept of that frame must fit what was kept before."""
-    tracker = small_tracker(u=2, lost_after=2, lost_below=0.4, **settings)
+    tracker = small_tracker(u=2, lost_after=2, lost_below=0.4, hold_below=0.25, **settings)
     frame = STILL.frames[0]
     tracker.init(frame, STILL.boxes[0])
     for _ in range(3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def test_names_are_taken_apart() -> None:
         ("stp:default?engine=abacus", "unknown engine 'abacus'"),
         ("opencv:nope", "csrt, kcf"),
         ("opencv:csrt?alpha=1", "only stp"),
+        ("stp:default?start_noise=much", "start_noise is a share"),
+        ("stp:default?start_noise=1", "start_noise is a share"),
         ("no.such.module:Class", "cannot be imported"),
         ("trackers_for_tests:NoSuchClass", "cannot be imported"),
     ],
@@ -67,6 +70,33 @@ def test_settings_of_our_tracker_are_known() -> None:
     assert settings["config"]["alpha"] == 1
     assert settings["region"] == "box" and settings["engine"] == "torch"
     assert choose_tracker("stp:default").settings["engine"] == "auto"
+
+
+def test_a_start_can_be_off_by_a_share_of_the_box() -> None:
+    given: list[Box] = []
+
+    class Ours:
+        def init(self, frame: Any, box: Box) -> None:
+            given.append(box)
+
+    frame, box = np.zeros((10, 10, 3), np.uint8), Box(100, 200, 40, 20)
+    OurTracker(Ours()).init(frame, box)
+    OurTracker(Ours(), off_by=(0.1, -0.2, 0.5, 0.0)).init(frame, box)
+    assert given == [box, Box(94, 196, 60, 20)]
+
+
+@pytest.mark.network
+def test_the_noise_of_a_start_is_drawn_by_seed_sequence_and_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Box] = []
+    monkeypatch.setattr("tracking_parts.Tracker.init", lambda self, frame, box: given.append(box))
+    frame, box = np.zeros((300, 300, 3), np.uint8), Box(100, 100, 40, 20)
+    sequence = SimpleNamespace(name="of whatever")
+    for seed, index in ((1, 0), (1, 0), (2, 0), (1, 7)):
+        choice = choose_tracker("stp:default?start_noise=0.03", seed)
+        choice.factory(sequence, index).init(frame, box)  # type: ignore[arg-type]
+        choice.close()
+    assert given[0] == given[1] and len({one.xywh for one in given}) == 3
+    assert all(0 < abs(one.w / box.w - 1) <= 0.03 and abs(one.centre[0] - 120) <= 1.2 for one in given)
 
 
 def test_our_tracker_is_judged_by_its_polygon_or_its_box() -> None:

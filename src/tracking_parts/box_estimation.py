@@ -117,6 +117,10 @@ class Shape:
         stretch = (width / (self.first_width * scale), height / (self.first_height * scale))
         return Shape(self.first_width, self.first_height, scale, stretch=stretch)
 
+    def resized(self, growth: float, config: TrackerConfig) -> Shape:
+        """The same outline, so many times as large."""
+        return replace(self, scale=_between(self.scale * growth, 1 / config.max_box_change, config.max_box_change))
+
     def moved_by(self, fitted: Matrix, config: TrackerConfig) -> Shape:
         """The shape after one frame's fit: damped, and bounded per frame and in all.
 

@@ -53,6 +53,13 @@ class TrackerConfig:
     narrow_motion: float = _setting(0.15, "movement in a frame up to which it is, in object sizes", low=0, high=1)
     wide_every: int = _setting(3, "a steady object is looked at as usual, and learned, every so many frames", low=1)
     widen_below: float = _setting(0.2, "confidence below which the same frame is looked at widely too", low=0, high=1)
+    widen_gain: float = _setting(1.5, "how many times as sure the wide look must be to be believed", low=1)
+    resize_below: float = _setting(
+        0.5, "confidence below which the same frame is looked at for another size too; 0: never", low=0, high=1
+    )
+    resize_every: int = _setting(2, "it is looked for in one frame of so many only", low=1)
+    resize_step: float = _setting(1.08, "how many times as large or as small that size is", low=1, high=2)
+    resize_gain: float = _setting(1.1, "how many times as sure that look must be to be believed", low=1)
 
     # --- features (section 3, tracker structure)
     trunk: str = _setting("light", "VGG's frozen layers whole, or factorised: 0.6 of the time", TRUNKS)
@@ -84,7 +91,7 @@ class TrackerConfig:
     roles: str = _setting(
         "all", "all: candidate, reliable, gold; one: every part votes at once and for ever", ROLE_SCHEMES
     )
-    u: int = _setting(10, "U: frames between tests of the roles, new candidates and updates of the ConvNetPart", low=1)
+    u: int = _setting(10, "U: frames between tests of the roles, and until new candidates are learned", low=1)
     p_plus: float = _setting(0.2, "p+: a part that agrees more often rises by one role", low=0, high=1)
     p_minus: float = _setting(0.1, "p−: a part that agrees no more often than this is removed", low=0, high=1)
     n_max: int = _setting(200, "N_max: voting parts of one size", low=1)
@@ -110,12 +117,12 @@ class TrackerConfig:
     stamp_radius: float = _setting(0.2, "radius of the circle stamped as target, in object sizes", low=0.01, high=1)
 
     # --- the linear form of the ConvNetPart (docs/decisions.md)
-    supports: tuple[float, ...] = _setting((0.7, 2.0), "sides of the filters, in object sizes")
+    supports: tuple[float, ...] = _setting((0.7,), "sides of the filters, in object sizes")
     target_sigma: float = _setting(0.25, "width of the Gaussian target, in object sizes", low=0.01, high=2)
     head_ridge: float = _setting(0.05, "λ of the filter, in units of the mean energy of a cell", low=0)
     first_steps: int = _setting(40, "steps of conjugate gradient on the first frame", low=1, high=10000)
     update_steps: int = _setting(3, "steps of conjugate gradient per update", low=1, high=10000)
-    memory_rate: float = _setting(0.02, "weight of a new training frame", low=0, high=1)
+    memory_rate: float = _setting(0.1, "weight of a new training frame", low=0, high=1)
     first_weight: float = _setting(0.3, "least share of the first frame in the weights", low=0, high=1)
     augment: bool = _setting(True, "flip, rotate, blur and scale the first frame")
 
@@ -133,6 +140,9 @@ class TrackerConfig:
         1.5, "distance of the pathways' centres that counts as agreement, in cells", low=0
     )
 
+    update_every: int = _setting(
+        5, "frames between updates of the ConvNetPart of an object that is not steady; U at the latest", low=1
+    )
     update_frames: int = _setting(
         3, "frames over which an update of the ConvNetPart is spread; 0: the frame waits for it", low=0, high=1000
     )
@@ -300,6 +310,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "crop_size": 256,
         "narrow_search": 0.0,
         "widen_below": 0.0,
+        "resize_below": 0.0,
         "trunk": "whole",
         "convnet_tap": "conv3_3",
         "channels": 0,
@@ -313,6 +324,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "min_new_frames": 1,
         "augment": False,
         "confident_rule": "best_share",
+        "update_every": 10,
         "update_frames": 0,
         "alpha": 0.6,
         "vote_scale": "own",
@@ -332,6 +344,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "channels": 32,
         "convnet_channels": 32,
         "wide_every": 8,
+        "resize_below": 0.0,
         "update": "none",
         "new_parts": False,
         "roles": "one",

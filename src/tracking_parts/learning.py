@@ -106,6 +106,8 @@ class Learner:
                 target.frames_since_learning = 0
                 self._update_parts(target, reading, events)
                 self._update_convnet(target, events)
+            elif target.frames_since_learning % self._config.update_every == 0:
+                self._update_convnet(target, events)
         self._tell_faults(target, events)
         return highly_confident, events
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,7 +30,7 @@ from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
 from tracking_parts.making import checked_config, checked_device, checked_seed, checked_weights
 from tracking_parts.result import Result, State
-from tracking_parts.spare_memory import give_back_memory
+from tracking_parts.spare_memory import give_back_memory, keep_large_blocks_apart
 from tracking_parts.state_checks import check_state
 from tracking_parts.step import Reading, Step, build_trace, first_reading, told_reading
 from tracking_parts.target import Target
@@ -64,6 +65,7 @@ class Tracker:
         engine: str = "auto",
     ) -> None:
         threads_after_fork()
+        keep_large_blocks_apart()
         self.config = checked_config(config)
         self.device = checked_device(device)
         self.seed = checked_seed(seed)
@@ -150,16 +152,39 @@ class Tracker:
         return self._decide(view, filter_map, convnet_map, target.parts.gather(heard), target)  # P_t
 
     def _look_again(self, target: Target, reading: Reading) -> tuple[Reading, list[str]]:
-        """What one look does not show clearly may lie outside: look farther in the same frame."""
+        """What one look does not show clearly may lie outside, or be of another size: look again in the same frame."""
         looked_again = []
         if reading.view.reach is Reach.NARROW and not target.is_steady(reading, self.config, tolerance=2.0):
             reading = self._read_at(reading.view.frame, target, Reach.USUAL)
             looked_again.append("looked again, less narrowly")
+        if reading.view.reach is Reach.USUAL and self._may_be_of_another_size(target, reading):
+            reading = self._look_for_another_size(target, reading)
+            looked_again.append("looked again, for another size")
         if reading.view.reach is Reach.USUAL and reading.certainty < self.config.widen_below:
             wide = self._read_at(reading.view.frame, target, Reach.WIDE)
-            reading = wide if wide.certainty > reading.certainty else reading
+            reading = wide if wide.certainty > self.config.widen_gain * reading.certainty else reading
             looked_again.append("looked again, widely")
         return reading, looked_again
+
+    def _may_be_of_another_size(self, target: Target, reading: Reading) -> bool:
+        is_its_turn = target.frame_index % self.config.resize_every == 0
+        return is_its_turn and reading.certainty < self.config.resize_below and self.config.box_model != "fixed"
+
+    def _look_for_another_size(self, target: Target, reading: Reading) -> Reading:
+        """Parts that see the object at a wrong size agree no more, and could not fit its size: try its neighbours.
+
+        A size that leaves the frame in doubt is not believed: an object that is not there has none.
+        """
+        best, shape = reading, target.shape
+        for growth in (self.config.resize_step, 1 / self.config.resize_step):
+            resized = replace(target, shape=target.shape.resized(growth, self.config))
+            other = self._read_at(reading.view.frame, resized, Reach.USUAL)
+            if other.certainty > self.config.resize_gain * best.certainty:
+                best, shape = other, resized.shape
+        if target.monitor.after(best.certainty, self.config).state is not State.TRACKING:
+            return reading
+        target.shape = shape
+        return best
 
     def _read_at(self, image: Frame, target: Target, reach: Reach) -> Reading:
         glance = self._look(image, target, reach)

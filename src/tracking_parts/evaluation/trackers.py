@@ -3,7 +3,8 @@
 =============================  =====================================================================================
 ``stp:PROFILE``                our tracker
 ``stp:PROFILE?KEY=VALUE&…``    … with settings changed; ``region=box`` judges its upright box instead of its polygon,
-                               ``engine=torch`` or ``ncnn`` says what computes the frozen layers
+                               ``engine=torch`` or ``ncnn`` says what computes the frozen layers, ``start_noise=0.03``
+                               starts on boxes that are off by up to that share, drawn anew for every seed
 ``opencv:NAME``                OpenCV's ``csrt``, ``kcf``, ``mil``, ``mosse`` or ``medianflow``
 ``opencv:nano``                NanoTrack, and ``opencv:vit``: their ONNX files are in the folder that
                                ``STP_PEER_MODELS`` names, or ``opencv:nano?models=FOLDER``
@@ -18,7 +19,8 @@ from __future__ import annotations
 import importlib
 import math
 import re
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -120,6 +122,7 @@ def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
         raise ConfigError(f"tracker {quoted(spec.text)}: region is polygon or box, not {region!r}")
     engine = options.pop("engine", "auto")
     check_engine(engine)
+    noise = _share(spec, options.pop("start_noise", "0"))
     config = TrackerConfig.profile(spec.name).override_from_text([f"{key}={value}" for key, value in options.items()])
     opened = ExitStack()
 
@@ -128,10 +131,21 @@ def _choose_stp(spec: TrackerSpec, seed: int) -> TrackerChoice:
         return opened.enter_context(Tracker(config, device="cpu", seed=seed, engine=engine))
 
     def start(sequence: Sequence, index: int) -> EvaluatedTracker:
-        return OurTracker(tracker(), upright=region == "box")
+        drawn = np.random.default_rng([seed, zlib.crc32(sequence.name.encode()), index]).uniform(-noise, noise, 4)
+        return OurTracker(tracker(), upright=region == "box", off_by=drawn.tolist())
 
-    settings = {"config": config.to_dict(), "region": region, "engine": engine}
+    settings = {"config": config.to_dict(), "region": region, "engine": engine, "start_noise": noise}
     return TrackerChoice(spec, start, settings, opened)
+
+
+def _share(spec: TrackerSpec, text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise ConfigError(f"tracker {quoted(spec.text)}: start_noise is a share from 0 to 1, not {quoted(text)}")
+    return share
 
 
 def _find_class(spec: TrackerSpec) -> Callable[[], Any]:
@@ -148,12 +162,16 @@ class OurTracker:
     Beside each answer it tells its confidence and how far apart its two pathways' centres are, in image pixels.
     """
 
-    def __init__(self, tracker: Any, upright: bool = False) -> None:
+    def __init__(self, tracker: Any, upright: bool = False, off_by: Iterable[float] = (0.0, 0.0, 0.0, 0.0)) -> None:
         self._tracker = tracker
         self._upright = upright
+        self._off_by = tuple(off_by)  # shares of the box: right, down, wider, higher
 
     def init(self, frame: Frame, box: Box) -> None:
-        self._tracker.init(frame, box)
+        (x, y), (right, down, wider, higher) = box.centre, self._off_by
+        centre = (x + right * box.w, y + down * box.h)
+        given = Box.from_centre(centre, box.w * (1 + wider), box.h * (1 + higher)) if any(self._off_by) else box
+        self._tracker.init(frame, given)
 
     def update(self, frame: Frame) -> Polygon:
         result: Result = self._tracker.update(frame)
