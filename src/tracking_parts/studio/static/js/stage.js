@@ -10,7 +10,8 @@ const SMALLEST = 4;
 const [picture, boxes, stage] = [by("picture"), by("boxes"), by("stage")];
 let view = { left: 0, top: 0, zoom: 1 };
 let drag = null; // { kind, start, box, target }
-let draft = null; // { target, frame, box }: a box that is being changed
+let draft = null; // { target, frame, box, sent }: a box that is being changed, seen until the server has it
+let keeping = Promise.resolve(); // until the server has the last box that was sent
 
 export const draftBox = () => draft;
 
@@ -198,10 +199,18 @@ function within([x, y, w, h]) {
   return [clamp(x, 0, app.project.width - w), clamp(y, 0, app.project.height - h), w, h];
 }
 
-async function finish() {
-  const done = draft;
+/** Send what was changed, once however often it is asked for; done when the server has it. */
+function finish() {
   drag = null;
-  if (done && done.box[2] >= SMALLEST && done.box[3] >= SMALLEST) {
+  if (draft && !draft.sent) {
+    draft.sent = true;
+    keeping = keep(draft);
+  }
+  return keeping;
+}
+
+async function keep(done) {
+  if (done.box[2] >= SMALLEST && done.box[3] >= SMALLEST) {
     const id = done.target ?? (await newTarget())?.id;
     if (id !== undefined) await commitBox(id, done.frame, done.box.map((value) => Math.round(value * 100) / 100));
   }
@@ -222,6 +231,7 @@ let settling = null;
 export function nudge(event) {
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   const move = moves[event.key];
+  if (move && draft?.target === null) return true; // it becomes a target's in a moment
   const base = draft?.target === app.selected ? draft.box : row(app.selected)?.box;
   if (!move || !base || isTracking()) return false;
   const step = event.ctrlKey || event.altKey ? 10 : 2;
@@ -237,20 +247,20 @@ export function nudge(event) {
   return true;
 }
 
-/** Keep at once what the keys have changed. */
+/** Keep at once what was changed; what is done next finds it at the server. */
 export async function settle() {
   clearTimeout(settling);
-  if (draft && !drag) await finish();
+  await (drag ? keeping : finish());
 }
 
 /** A box in the middle of the picture, for the keys to move. */
 export async function boxByKey() {
   if (isTracking()) return;
   const { width, height } = app.project;
-  const id = freeTarget() ?? (await newTarget())?.id;
-  if (id === undefined) return;
   const size = Math.min(width, height) / 4;
-  await commitBox(id, app.frame, [(width - size) / 2, (height - size) / 2, size, size]);
+  draft = { target: freeTarget(), frame: app.frame, box: [(width - size) / 2, (height - size) / 2, size, size] };
+  drawBoxes();
+  await finish();
   boxes.focus();
 }
 
