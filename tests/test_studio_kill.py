@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
+import studio_that_waits
 from benchmarks.studio_process import StudioProcess
 from tracking_parts.io.clips import fetch_clip
 
@@ -35,7 +36,8 @@ def hear(socket: ClientConnection, kind: str) -> dict[str, Any]:
 
 @pytest.mark.network
 @pytest.mark.timeout(300)
-def test_nothing_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
+def test_nothing_is_lost_when_the_server_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.studio_process.START", studio_that_waits.START)  # not through before it is killed
     clip = str(fetch_clip("carphone_pristine.mp4"))
     told: dict[int, dict[str, Any]] = {}
     with StudioProcess(tmp_path, clip, "--profile", "fast", "--threads", "1") as server:
