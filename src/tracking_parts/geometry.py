@@ -76,6 +76,11 @@ class Box:
         height = min(self.y + self.h, other.y + other.h) - max(self.y, other.y)
         return max(width, 0.0) * max(height, 0.0)
 
+    def holds(self, points: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Which points [n, 2] (x, y) lie inside."""
+        x, y = points[:, 0], points[:, 1]
+        return np.asarray((x >= self.x) & (x <= self.x + self.w) & (y >= self.y) & (y <= self.y + self.h))
+
     def overlap(self, other: Box) -> float:
         """Intersection over union, in [0, 1].
 

@@ -176,7 +176,8 @@ class Learner:
 
     def _learn_parts(self, target: Target, view: View, box_in_map: Box, role: Role) -> int:
         edges = edge_density(view.crop, view.window.shape)
-        return target.parts.learn(view.features, edges, box_in_map, role, np.array(target.shape.linear))
+        picture = view.picture_in_map if self._config.mind_edges else None
+        return target.parts.learn(view.features, edges, box_in_map, role, np.array(target.shape.linear), picture)
 
     def _update_convnet(self, target: Target, events: list[str]) -> None:
         """Train on the first N frames and the last N that the strategy chose, if enough of them are new."""

@@ -19,7 +19,7 @@ from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.geometry import Box, CropWindow, Point
 from tracking_parts.looking import Gaze
 from tracking_parts.step import Reading
-from tracking_parts.voting import Loudness, VoteMap, uncertainty_mask
+from tracking_parts.voting import Loudness, VoteMap, uncertainty_mask, visible_share
 
 
 @dataclass
@@ -49,11 +49,18 @@ class Target:
         return window.size_in_map(self.shape.size)
 
     def mask(self, view: View, config: TrackerConfig) -> VoteMap:
-        """M_c around the last centre."""
-        shape = (view.features.shape[1], view.features.shape[2])
+        """M_c around the last centre, and less where less of the object would lie in the picture."""
+        return self._mask(view, config, config.mask_width, config.mask_floor)
+
+    def near_mask(self, view: View, config: TrackerConfig) -> VoteMap:
+        """M_c of a doubtful frame: only places near the last centre count."""
+        return self._mask(view, config, config.near_width, 0.0)
+
+    def _mask(self, view: View, config: TrackerConfig, width: float, floor: float) -> VoteMap:
+        shape, size = (view.features.shape[1], view.features.shape[2]), self.object_in_map(view.window)
         centre = view.window.map_from_image(self.centre)
-        cells = config.mask_width * math.sqrt(math.prod(self.object_in_map(view.window)))
-        return uncertainty_mask(shape, centre, cells, config.mask_power, config.mask_floor)
+        mask = uncertainty_mask(shape, centre, width * math.sqrt(math.prod(size)), config.mask_power, floor)
+        return mask * visible_share(shape, size, view.picture_in_map) if config.mind_edges else mask
 
     def place(self, box: Box, config: TrackerConfig) -> None:
         """Where a person says that it is; whatever was doubted before is settled."""
@@ -77,5 +84,7 @@ class Target:
         votes = reading.votes
         if reshape and votes is not None and reading.evidence.part_agreement >= config.min_box_agreement:
             chosen = reading.agreed & votes.voting
+            if config.mind_edges:
+                chosen &= reading.view.picture_in_map.holds(votes.positions + votes.offsets)
             found = votes.offsets[chosen] + votes.positions[chosen] - np.array(reading.decision.centre)
             self.shape = self.shape.moved_by(fit_linear(votes.anchors[chosen], found, config.box_model), config)

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from tracking_parts.box_estimation import Shape
-from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
 from tracking_parts.convnet_part.background import BackgroundUpdates
 from tracking_parts.convnet_part.updating import SequentialUpdates
+from tracking_parts.deciding import read_votes
 from tracking_parts.errors import CopyError, InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts, PartVotes
@@ -46,7 +46,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Loudness, Peaks, combine
+from tracking_parts.voting import Peaks
 
 
 class Tracker:
@@ -347,14 +347,13 @@ class Tracker:
     def _decide(
         self, view: View, filter_map: Tensor, convnet_map: Tensor | None, votes: PartVotes, target: Target
     ) -> Reading:
-        """P_t and its maximum, which parts agreed with it, and the evidence for it."""
-        mask = target.mask(view, self.config)  # M_c
-        usual = target.loudness if self.config.vote_scale == "usual" else Loudness()
-        decision = combine(filter_map, convnet_map, self.config.alpha, mask, usual)
-        agreed = votes.agreement(decision.centre, self.config.agreement_radius)
-        evidence = gather_evidence(votes.voting, agreed, decision, target.loudness)
-        certainty = confidence(evidence, self.config)
-        return Reading(view, votes, filter_map, convnet_map, decision, agreed, evidence, certainty)
+        """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin."""
+        judge = partial(read_votes, view, filter_map, convnet_map, votes, target, self.config)
+        reading = judge(target.mask(view, self.config))  # M_c
+        if reading.certainty >= self.config.near_below:
+            return reading
+        near = judge(target.near_mask(view, self.config))
+        return near if reading.certainty < self.config.near_gain * near.certainty else reading
 
     def _move(self, target: Target, reading: Reading) -> None:
         target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tracking_parts.geometry import Point
+from tracking_parts.geometry import Box, Point
 
 VoteMap = NDArray[np.float32]  # [h, w], on the host
 Peaks = tuple[NDArray[np.float32], NDArray[np.float32]]  # positions [m, 2] (x, y) and values [m]
@@ -101,6 +101,22 @@ def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power:
     columns = np.arange(shape[1], dtype=np.float32) - np.float32(centre[0])
     distance = np.hypot(rows[:, None], columns[None, :])
     return np.asarray(floor + (1 - floor) * np.exp(-((distance / width) ** power)), dtype=np.float32)
+
+
+def visible_share(shape: tuple[int, int], size: tuple[float, float], picture_in_map: Box) -> VoteMap:
+    """How much of an object of this width and height would be seen, were its centre there: [h, w]."""
+    rows = _seen_along(shape[0], size[1], picture_in_map.y, picture_in_map.y + picture_in_map.h)
+    columns = _seen_along(shape[1], size[0], picture_in_map.x, picture_in_map.x + picture_in_map.w)
+    return rows[:, None] * columns[None, :]
+
+
+def _seen_along(cells: int, length: float, low: float, high: float) -> NDArray[np.float32]:
+    at, half = np.arange(cells, dtype=np.float32), np.float32(max(length, 1e-6) / 2)
+    seen = np.minimum(at + half, np.float32(high)) - np.maximum(at - half, np.float32(low))
+    return np.asarray(np.clip(seen / (2 * half), LEAST_SHARE, 1.0), dtype=np.float32)
+
+
+LEAST_SHARE = 0.02  # of an object that would hardly be seen at all: places must still rank
 
 
 def peak_to_one(votes: VoteMap, usual: float = 0.0) -> VoteMap:

@@ -12,7 +12,7 @@ from torch import Tensor
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.config import TrackerConfig
 from tracking_parts.frames import Frame, Reach
-from tracking_parts.geometry import CropWindow, Point
+from tracking_parts.geometry import Box, CropWindow, Point
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,11 @@ class View:
     features: Tensor  # [c, h, w] of the parts' layer; its cells are the unit of all maps
     convnet_features: Tensor  # [c', h', w'] of the ConvNetPart's layer, which may be coarser
     reach: Reach = Reach.USUAL
+
+    @property
+    def picture_in_map(self) -> Box:
+        """The whole frame: what of the map lies outside it was never seen, the crop only repeats its border there."""
+        return self.window.box_in_map(Box(0, 0, self.frame.shape[1], self.frame.shape[0]))
 
     @property
     def convnet_window(self) -> CropWindow:

@@ -75,25 +75,29 @@ class LearnedParts:
 
 
 def learn_parts(
-    features: Tensor, edges: NDArray[np.float32], box_in_map: Box, config: TrackerConfig
+    features: Tensor,
+    edges: NDArray[np.float32],
+    box_in_map: Box,
+    config: TrackerConfig,
+    picture_in_map: Box | None = None,
 ) -> list[LearnedParts]:
     """Parts of every size from one frame's features [c, h, w] and edge density [h, w]; the smallest size first.
 
     A size of which no patch could be selected, because smaller ones have taken all grid points and cover the box, is
-    not learned at all.
+    not learned at all. Patches that lie outside the picture, if told, were not seen and are no parts.
     """
     map_size = (features.shape[1], features.shape[2])
     classifiers: list[Classifiers] = []
     selected: list[NDArray[np.bool_]] = []
     for size in part_sizes_in_cells(config.part_sizes, box_in_map, map_size):
-        positives = positive_tops(box_in_map, size, config.grid_stride, map_size, config.min_inside)
+        positives = positive_tops(box_in_map, size, config.grid_stride, map_size, config.min_inside, picture_in_map)
         taken = _taken_points(classifiers, selected)
         if (
             taken.issuperset(_grid_points(positives, size))
             and not _bare(classifiers, selected, box_in_map, map_size).any()
         ):
             continue
-        classifiers.append(learn_classifiers(features, edges, box_in_map, size, config))
+        classifiers.append(learn_classifiers(features, edges, box_in_map, size, config, picture_in_map))
         selected = select_discriminative(classifiers, config.t_d)
     selected = cover_box(classifiers, selected, box_in_map, map_size)
     return [
@@ -104,12 +108,16 @@ def learn_parts(
 
 
 def learn_classifiers(
-    features: Tensor, edges: NDArray[np.float32], box_in_map: Box, size: Size, config: TrackerConfig
+    features: Tensor,
+    edges: NDArray[np.float32],
+    box_in_map: Box,
+    size: Size,
+    config: TrackerConfig,
+    picture_in_map: Box | None = None,
 ) -> Classifiers:
     """``C = Dᵀ (D Dᵀ + λ I)⁻¹`` over the positives and hard negatives of one size, in the dual."""
-    positives = positive_tops(
-        box_in_map, size, config.grid_stride, (features.shape[1], features.shape[2]), config.min_inside
-    )
+    map_size = (features.shape[1], features.shape[2])
+    positives = positive_tops(box_in_map, size, config.grid_stride, map_size, config.min_inside, picture_in_map)
     negatives = negative_tops(box_in_map, size, config.negative_stride, edges, config.n_negatives, MAX_NEGATIVE_INSIDE)
     patches = np.concatenate([positives, negatives])
     gram, matrix = gram_matrix(features, patches, size)

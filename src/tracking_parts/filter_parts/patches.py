@@ -25,12 +25,20 @@ def part_sizes_in_cells(sizes: tuple[int, ...], box_in_map: Box, map_size: Size)
     return tuple(sorted(set(wanted), key=lambda size: size[0] * size[1]))
 
 
-def positive_tops(box_in_map: Box, size: Size, stride: int, map_size: Size, min_inside: float) -> Tops:
+def positive_tops(
+    box_in_map: Box,
+    size: Size,
+    stride: int,
+    map_size: Size,
+    min_inside: float,
+    picture_in_map: Box | None = None,
+) -> Tops:
     """Patches centred on the grid points of the box (as nearly as whole cells allow) that lie inside it at least by
     ``min_inside``.
 
     The grid contains the cell nearest to the box's centre; where no patch lies inside far enough, the central one is
-    given, so that every size has at least one part.
+    given, so that every size has at least one part. If the picture's edges are told, patches beyond them do not count
+    as long as there are others.
     """
     rows, columns = size
     centre_x, centre_y = box_in_map.centre
@@ -41,11 +49,17 @@ def positive_tops(box_in_map: Box, size: Size, stride: int, map_size: Size, min_
     grid_columns = middle_column + stride * np.arange(-reach_columns, reach_columns + 1)
     tops: Tops = np.stack(np.meshgrid(grid_rows, grid_columns, indexing="ij"), axis=-1).reshape(-1, 2)
     tops = tops[_fits(tops, size, map_size)]
+    if picture_in_map is not None:
+        seen = tops[inside_fraction(tops, size, picture_in_map) >= MIN_SEEN]
+        tops = seen if len(seen) else tops
     inside = tops[inside_fraction(tops, size, box_in_map) >= min_inside]
     if len(inside):
         return inside.astype(np.int64)
     central = (_between(middle_row, 0, map_size[0] - rows), _between(middle_column, 0, map_size[1] - columns))
     return np.array([central], dtype=np.int64)
+
+
+MIN_SEEN = 0.75  # of a patch's area that must lie in the picture
 
 
 def negative_tops(

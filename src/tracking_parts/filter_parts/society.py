@@ -163,16 +163,22 @@ class FilterParts:
         return [self._references.responses(features, bank) for bank in self.banks]
 
     def learn(
-        self, features: Tensor, edges: NDArray[np.float32], box_in_map: Box, role: Role, outline: Matrix = IDENTITY
+        self,
+        features: Tensor,
+        edges: NDArray[np.float32],
+        box_in_map: Box,
+        role: Role,
+        outline: Matrix = IDENTITY,
+        picture_in_map: Box | None = None,
     ) -> int:
         """Learn parts from one frame and add them with the given role; gives their number.
 
         ``outline`` is the object's present linear map (:class:`box_estimation.Shape`): parts learned on a turned object
-        are remembered by where they sit on it unturned.
+        are remembered by where they sit on it unturned. Of what lies outside the picture, if told, nothing is learned.
         """
         before = self._next_id
         duals = []
-        for learned in learn_parts(features, edges, box_in_map, self._config):
+        for learned in learn_parts(features, edges, box_in_map, self._config, picture_in_map):
             fresh = PartBank.from_learned(learned, box_in_map.centre, role, self._next_id, outline)
             self._next_id += len(fresh)
             if learned.dual is not None:

@@ -1,0 +1,47 @@
+"""From what both pathways voted to a reading: the decision, who agreed with it, and how sure that makes the society."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tracking_parts.confidence import confidence, gather_evidence
+from tracking_parts.config import TrackerConfig
+from tracking_parts.convnet_part import View
+from tracking_parts.filter_parts.society import PartVotes
+from tracking_parts.geometry import Point
+from tracking_parts.step import Reading
+from tracking_parts.target import Target
+from tracking_parts.voting import Loudness, VoteMap, combine
+
+
+def read_votes(
+    view: View,
+    filter_map: Tensor,
+    convnet_map: Tensor | None,
+    votes: PartVotes,
+    target: Target,
+    config: TrackerConfig,
+    mask: VoteMap,
+) -> Reading:
+    """P_t under a mask and its maximum, which parts agreed with it, and the evidence for it."""
+    usual = target.loudness if config.vote_scale == "usual" else Loudness()
+    decision = combine(filter_map, convnet_map, config.alpha, mask, usual)
+    agreed = votes.agreement(decision.centre, config.agreement_radius)
+    witnesses = who_could_see(votes, decision.centre, view, config)
+    evidence = gather_evidence(witnesses, agreed, decision, target.loudness)
+    return Reading(
+        view, votes, filter_map, convnet_map, decision, agreed, evidence, certainty=confidence(evidence, config)
+    )
+
+
+def who_could_see(votes: PartVotes, centre: Point, view: View, config: TrackerConfig) -> NDArray[np.bool_]:
+    """Voting parts whose place would be in the picture, were the object there; all of them if these are too few."""
+    if not config.mind_edges:
+        return votes.voting
+    seeing = votes.voting & view.picture_in_map.holds(votes.offsets + np.array(centre))
+    return seeing if seeing.sum() >= FEWEST_WITNESSES else votes.voting
+
+
+FEWEST_WITNESSES = 5
