@@ -15,6 +15,7 @@ from synthetic import render_sequence
 from tracking_parts import Box
 from tracking_parts.deciding import FEWEST_WITNESSES, who_could_see
 from tracking_parts.filter_parts.patches import MIN_SEEN, inside_fraction, positive_tops
+from tracking_parts.result import State
 from tracking_parts.step import Reading
 from tracking_parts.voting import LEAST_SHARE, visible_share
 
@@ -99,22 +100,24 @@ def last_reading(tracker: Any) -> Reading:
 
 
 @pytest.mark.parametrize(
-    ("far", "near", "below", "believed"),
+    ("far", "near", "below", "state", "believed"),
     [
-        (0.4, 0.3, 0.5, "near"),  # 1.33 times as sure: not enough
-        (0.4, 0.2, 0.5, "far"),
-        (0.6, 0.5, 0.5, "far"),  # no doubt
-        (0.4, 0.3, 0.0, "far"),  # switched off
+        (0.4, 0.3, 0.5, State.UNCERTAIN, "near"),  # 1.33 times as sure: not enough
+        (0.4, 0.2, 0.5, State.UNCERTAIN, "far"),
+        (0.6, 0.5, 0.5, State.TRACKING, "far"),  # no doubt
+        (0.4, 0.3, 0.0, State.UNCERTAIN, "far"),  # switched off
+        (0.4, 0.3, 0.5, State.LOST, "far"),  # nothing speaks for the last place
     ],
 )
 def test_in_doubt_a_far_place_must_be_surer_by_a_margin(
-    monkeypatch: pytest.MonkeyPatch, far: float, near: float, below: float, believed: str
+    monkeypatch: pytest.MonkeyPatch, far: float, near: float, below: float, state: State, believed: str
 ) -> None:
     with small_tracker(near_below=below, near_gain=1.5) as tracker:
         tracker.init(STILL.frames[0], STILL.boxes[0])
         tracker.update(STILL.frames[1])
         last, target = last_reading(tracker), tracker._require_target()
         wide_mask = target.mask(last.view, tracker.config)
+        target.monitor = replace(target.monitor, state=state)
 
         def judge(*given: Any) -> Reading:
             return replace(last, certainty=far if (given[-1] == wide_mask).all() else near)

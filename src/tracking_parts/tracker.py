@@ -347,10 +347,13 @@ class Tracker:
     def _decide(
         self, view: View, filter_map: Tensor, convnet_map: Tensor | None, votes: PartVotes, target: Target
     ) -> Reading:
-        """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin."""
+        """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin.
+
+        Not while lost: nothing speaks for the last place then.
+        """
         judge = partial(read_votes, view, filter_map, convnet_map, votes, target, self.config)
         reading = judge(target.mask(view, self.config))  # M_c
-        if reading.certainty >= self.config.near_below:
+        if reading.certainty >= self.config.near_below or target.monitor.state is State.LOST:
             return reading
         near = judge(target.near_mask(view, self.config))
         return near if reading.certainty < self.config.near_gain * near.certainty else reading
