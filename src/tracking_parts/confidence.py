@@ -17,7 +17,7 @@ from tracking_parts.voting import Decision, Loudness
 class Evidence:
     """What one frame says about the decision. While the ConvNetPart does not vote, the parts speak for it."""
 
-    part_agreement: float  # share of voting parts whose vote fell near the chosen centre
+    part_agreement: float  # share of voting parts, in sight of it, whose vote fell near the chosen centre
     pathway_distance: float  # between the pathways' centres, in cells; nan while the ConvNetPart does not vote
     filter_strength: float  # F_t at the chosen centre, in units of its usual peak
     convnet_strength: float  # C_t at the chosen centre; 1 is what it was taught
@@ -26,10 +26,10 @@ class Evidence:
 
 
 def gather_evidence(
-    voting: NDArray[np.bool_], agreed: NDArray[np.bool_], decision: Decision, usual: Loudness
+    witnesses: NDArray[np.bool_], agreed: NDArray[np.bool_], decision: Decision, usual: Loudness
 ) -> Evidence:
-    """How far parts and pathways agree on the decision; of the parts, those that vote."""
-    share = float(agreed[voting].mean()) if voting.any() else 0.0
+    """How far parts and pathways agree on the decision; of the parts, those that vote and could see it."""
+    share = float(agreed[witnesses].mean()) if witnesses.any() else 0.0
     filters, convnet = decision.filters, decision.convnet
     relative = filters.at_chosen / usual.filters if usual.filters > 0 else 1.0
     if convnet is None:

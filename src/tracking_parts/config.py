@@ -154,11 +154,11 @@ class TrackerConfig:
     )
     mask_width: float = _setting(1.13, "decay length of the mask M_c, in object sizes", low=0.01)
     mask_power: float = _setting(2.0, "1: exponential decay of M_c; 2: Gaussian", low=0.1, high=10)
-    mask_floor: float = _setting(0.2, "M_c never falls below this", low=0, high=1)
+    mask_floor: float = _setting(0.2, "M_c never falls below this, but out of the picture", low=0, high=1)
     near_below: float = _setting(
         0.5, "confidence below which places near the last one are judged by themselves too; 0: never", low=0, high=1
     )
-    near_width: float = _setting(0.4, "decay length of M_c for that, in object sizes", low=0.01)
+    near_width: float = _setting(0.4, "decay length of M_c for that, in object sizes", low=0.1)
     near_gain: float = _setting(1.5, "how many times as sure another place must be to be believed then", low=1)
     mind_edges: bool = _setting(
         True, "what would lie outside the picture counts less, is not learned, and is no witness"

@@ -1,4 +1,7 @@
-"""From what both pathways voted to a reading: the decision, who agreed with it, and how sure that makes the society."""
+"""From what both pathways voted to a reading (paper, section 3): the decision, who agreed, and how sure that is.
+
+Who counts as a witness at the picture's edges: docs/decisions.md.
+"""
 
 from __future__ import annotations
 

@@ -76,6 +76,12 @@ class Box:
         height = min(self.y + self.h, other.y + other.h) - max(self.y, other.y)
         return max(width, 0.0) * max(height, 0.0)
 
+    def within(self, other: Box) -> Box:
+        """The part that lies in another box; without width or height where they do not meet."""
+        left, top = max(self.x, other.x), max(self.y, other.y)
+        right, bottom = min(self.x + self.w, other.x + other.w), min(self.y + self.h, other.y + other.h)
+        return Box(left, top, max(right - left, 0.0), max(bottom - top, 0.0))
+
     def holds(self, points: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Which points [n, 2] (x, y) lie inside."""
         x, y = points[:, 0], points[:, 1]

@@ -49,7 +49,7 @@ class Target:
         return window.size_in_map(self.shape.size)
 
     def mask(self, view: View, config: TrackerConfig) -> VoteMap:
-        """M_c around the last centre, and less where less of the object would lie in the picture."""
+        """M_c around the last centre, and less where less of the object would lie in the picture than there."""
         return self._mask(view, config, config.mask_width, config.mask_floor)
 
     def near_mask(self, view: View, config: TrackerConfig) -> VoteMap:
@@ -60,7 +60,7 @@ class Target:
         shape, size = (view.features.shape[1], view.features.shape[2]), self.object_in_map(view.window)
         centre = view.window.map_from_image(self.centre)
         mask = uncertainty_mask(shape, centre, width * math.sqrt(math.prod(size)), config.mask_power, floor)
-        return mask * visible_share(shape, size, view.picture_in_map) if config.mind_edges else mask
+        return mask * visible_share(shape, size, view.picture_in_map, centre) if config.mind_edges else mask
 
     def place(self, box: Box, config: TrackerConfig) -> None:
         """Where a person says that it is; whatever was doubted before is settled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -356,7 +357,8 @@ class Tracker:
         if reading.certainty >= self.config.near_below or target.monitor.state is State.LOST:
             return reading
         near = judge(target.near_mask(view, self.config))
-        return near if reading.certainty < self.config.near_gain * near.certainty else reading
+        elsewhere = math.dist(near.decision.centre, reading.decision.centre) > self.config.agreement_radius
+        return near if elsewhere and reading.certainty < self.config.near_gain * near.certainty else reading
 
     def _move(self, target: Target, reading: Reading) -> None:
         target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))

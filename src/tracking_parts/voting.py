@@ -103,17 +103,25 @@ def uncertainty_mask(shape: tuple[int, int], centre: Point, width: float, power:
     return np.asarray(floor + (1 - floor) * np.exp(-((distance / width) ** power)), dtype=np.float32)
 
 
-def visible_share(shape: tuple[int, int], size: tuple[float, float], picture_in_map: Box) -> VoteMap:
-    """How much of an object of this width and height would be seen, were its centre there: [h, w]."""
-    rows = _seen_along(shape[0], size[1], picture_in_map.y, picture_in_map.y + picture_in_map.h)
-    columns = _seen_along(shape[1], size[0], picture_in_map.x, picture_in_map.x + picture_in_map.w)
-    return rows[:, None] * columns[None, :]
+def visible_share(
+    shape: tuple[int, int], size: tuple[float, float], picture_in_map: Box, last_centre: Point
+) -> VoteMap:
+    """How much of an object of this width and height would be seen, were its centre there: [h, w].
+
+    Against what is seen of it at its last centre, at most 1: an object at the picture's edge is not drawn inwards.
+    """
+    (x, y), (width, height), picture = last_centre, size, picture_in_map
+    rows, columns = (np.arange(cells, dtype=np.float32) for cells in shape)
+    down = _seen_along(rows, y, height, picture.y, picture.y + picture.h)
+    across = _seen_along(columns, x, width, picture.x, picture.x + picture.w)
+    return down[:, None] * across[None, :]
 
 
-def _seen_along(cells: int, length: float, low: float, high: float) -> NDArray[np.float32]:
-    at, half = np.arange(cells, dtype=np.float32), np.float32(max(length, 1e-6) / 2)
+def _seen_along(cells: NDArray[np.float32], last: float, length: float, low: float, high: float) -> NDArray[np.float32]:
+    at, half = np.append(cells, np.float32(last)), np.float32(max(length, 1e-6) / 2)
     seen = np.minimum(at + half, np.float32(high)) - np.maximum(at - half, np.float32(low))
-    return np.asarray(np.clip(seen / (2 * half), LEAST_SHARE, 1.0), dtype=np.float32)
+    shares = np.clip(seen / (2 * half), LEAST_SHARE, 1.0)
+    return np.asarray(np.minimum(shares[:-1] / shares[-1], 1.0), dtype=np.float32)
 
 
 LEAST_SHARE = 0.02  # of an object that would hardly be seen at all: places must still rank

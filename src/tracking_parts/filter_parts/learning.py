@@ -87,6 +87,7 @@ def learn_parts(
     not learned at all. Patches that lie outside the picture, if told, were not seen and are no parts.
     """
     map_size = (features.shape[1], features.shape[2])
+    to_cover = box_in_map if picture_in_map is None else box_in_map.within(picture_in_map)
     classifiers: list[Classifiers] = []
     selected: list[NDArray[np.bool_]] = []
     for size in part_sizes_in_cells(config.part_sizes, box_in_map, map_size):
@@ -94,12 +95,12 @@ def learn_parts(
         taken = _taken_points(classifiers, selected)
         if (
             taken.issuperset(_grid_points(positives, size))
-            and not _bare(classifiers, selected, box_in_map, map_size).any()
+            and not _bare(classifiers, selected, to_cover, map_size).any()
         ):
             continue
         classifiers.append(learn_classifiers(features, edges, box_in_map, size, config, picture_in_map))
         selected = select_discriminative(classifiers, config.t_d)
-    selected = cover_box(classifiers, selected, box_in_map, map_size)
+    selected = cover_box(classifiers, selected, to_cover, map_size)
     return [
         _form_filters(features, learned, _strongest(learned, chosen, config))
         for learned, chosen in zip(classifiers, selected, strict=True)

@@ -52,9 +52,11 @@ def positive_tops(
     if picture_in_map is not None:
         seen = tops[inside_fraction(tops, size, picture_in_map) >= MIN_SEEN]
         tops = seen if len(seen) else tops
-    inside = tops[inside_fraction(tops, size, box_in_map) >= min_inside]
-    if len(inside):
-        return inside.astype(np.int64)
+    shares = inside_fraction(tops, size, box_in_map)
+    if (shares >= min_inside).any():
+        return tops[shares >= min_inside].astype(np.int64)
+    if picture_in_map is not None and len(tops):
+        return tops[[int(shares.argmax())]].astype(np.int64)  # of what was seen the one that shows most of the object
     central = (_between(middle_row, 0, map_size[0] - rows), _between(middle_column, 0, map_size[1] - columns))
     return np.array([central], dtype=np.int64)
 
