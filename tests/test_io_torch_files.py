@@ -168,6 +168,12 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
         read_torch_file(path)
 
 
+def test_a_text_with_a_stray_backslash_does_not_warn(tmp_path: Path) -> None:
+    (tmp_path / "a.pth").write_bytes(b"c\\w\n\\w\n.")  # found by the test below
+    with pytest.raises(WeightsError):
+        read_torch_file(tmp_path / "a.pth")
+
+
 @LAYOUTS
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

@@ -7,6 +7,7 @@ them on values that cannot act: a global is its name, a call is a record of that
 from __future__ import annotations
 
 import pickletools
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -49,11 +50,13 @@ _IGNORED = {"PROTO", "FRAME"}
 def evaluate_inert(stream: IO[bytes], most_bytes: int) -> Any:
     """Interpret one pickle of at most so many bytes with inert values; leaves the stream behind its last byte."""
     machine = _Machine()
-    # The listing wants no more of a stream than these three.
-    for opcode, argument, _position in pickletools.genops(_Bounded(stream, most_bytes)):  # type: ignore[arg-type]
-        if opcode.name == "STOP":
-            return machine.pop()
-        machine.step(opcode.name, argument)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a stranger's text with a backslash where Python would have none
+        # The listing wants no more of a stream than these three.
+        for opcode, argument, _position in pickletools.genops(_Bounded(stream, most_bytes)):  # type: ignore[arg-type]
+            if opcode.name == "STOP":
+                return machine.pop()
+            machine.step(opcode.name, argument)
     raise ValueError("the pickle has no end")
 
 
