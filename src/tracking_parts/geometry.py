@@ -72,9 +72,7 @@ class Box:
 
     def intersection(self, other: Box) -> float:
         """Area shared with another box."""
-        width = min(self.x + self.w, other.x + other.w) - max(self.x, other.x)
-        height = min(self.y + self.h, other.y + other.h) - max(self.y, other.y)
-        return max(width, 0.0) * max(height, 0.0)
+        return self.within(other).area
 
     def within(self, other: Box) -> Box:
         """The part that lies in another box; without width or height where they do not meet."""
