@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core_helpers import follow, small_config, small_tracker, smooth_features
 from synthetic import render_sequence
 from tracking_parts import Box, TrackerConfig
-from tracking_parts.deciding import FEWEST_WITNESSES, read_votes, who_could_see
+from tracking_parts.deciding import FEWEST_WITNESSES, decide, read_votes, who_could_see
 from tracking_parts.filter_parts.learning import learn_parts
 from tracking_parts.filter_parts.patches import MIN_SEEN, inside_fraction, positive_tops
 from tracking_parts.result import State
@@ -214,9 +214,9 @@ def test_in_doubt_a_far_place_must_be_surer_by_a_margin(
                 return replace(last, certainty=far)
             return replace(last, certainty=near, decision=replace(last.decision, centre=near_centre))
 
-        monkeypatch.setattr("tracking_parts.tracker.read_votes", judge)
+        monkeypatch.setattr("tracking_parts.deciding.read_votes", judge)
         assert last.filter_map is not None and last.votes is not None
-        decided = tracker._decide(last.view, last.filter_map, last.convnet_map, last.votes, target)
+        decided = decide(last.view, last.filter_map, last.convnet_map, last.votes, target, tracker.config)
     assert decided.certainty == {"near": near, "far": far}[believed]
 
 

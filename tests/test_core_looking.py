@@ -18,6 +18,7 @@ from tracking_parts.box_estimation import Shape
 from tracking_parts.frames import Reach
 from tracking_parts.geometry import Point
 from tracking_parts.looking import CROP_UNIT, MAX_CROP_SIDE, Gaze, search_window
+from tracking_parts.looking_again import look_again
 
 SIZES = st.tuples(st.floats(8, 400), st.floats(8, 400))
 CENTRE = (300.0, 200.0)
@@ -234,15 +235,14 @@ def test_sizes_stay_within_their_bounds() -> None:
 
 
 @pytest.mark.parametrize(("gain", "believed"), [(1.0, True), (1.9, True), (2.1, False)])
-def test_a_wide_look_must_be_surer_by_a_margin(monkeypatch: pytest.MonkeyPatch, gain: float, believed: bool) -> None:
+def test_a_wide_look_must_be_surer_by_a_margin(gain: float, believed: bool) -> None:
     with small_tracker(**{**DOUBTING, "resize_below": 0.0}, widen_gain=gain) as tracker:
         tracker.init(STILL.frames[0], STILL.boxes[0])
         tracker.update(STILL.frames[1])
         assert tracker._last is not None
         unclear = replace(tracker._last.reading, certainty=0.1)
         wide = replace(unclear, certainty=0.2)
-        monkeypatch.setattr(tracker, "_read_at", lambda image, target, reach: wide)
-        tracker.config = tracker.config.override(widen_below=0.3)
-        reading, events = tracker._look_again(tracker._require_target(), unclear)
+        config = tracker.config.override(widen_below=0.3)
+        reading, events = look_again(tracker._require_target(), unclear, lambda image, target, reach: wide, config)
     assert (reading is wide) == believed
     assert events == ["looked again, widely"]

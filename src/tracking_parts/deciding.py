@@ -5,6 +5,9 @@ Who counts as a witness at the picture's edges: docs/decisions.md.
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -14,9 +17,31 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View
 from tracking_parts.filter_parts.society import PartVotes
 from tracking_parts.geometry import Point
+from tracking_parts.result import State
 from tracking_parts.step import Reading
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness, VoteMap, combine
+
+
+def decide(
+    view: View,
+    filter_map: Tensor,
+    convnet_map: Tensor | None,
+    votes: PartVotes,
+    target: Target,
+    config: TrackerConfig,
+) -> Reading:
+    """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin.
+
+    Not while lost: nothing speaks for the last place then.
+    """
+    judge = partial(read_votes, view, filter_map, convnet_map, votes, target, config)
+    reading = judge(target.mask(view, config))  # M_c
+    if reading.certainty >= config.near_below or target.monitor.state is State.LOST:
+        return reading
+    near = judge(target.near_mask(view, config))
+    elsewhere = math.dist(near.decision.centre, reading.decision.centre) > config.agreement_radius
+    return near if elsewhere and reading.certainty < config.near_gain * near.certainty else reading
 
 
 def read_votes(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,16 +17,17 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
 from tracking_parts.convnet_part.background import BackgroundUpdates
 from tracking_parts.convnet_part.updating import SequentialUpdates
-from tracking_parts.deciding import read_votes
+from tracking_parts.deciding import decide
 from tracking_parts.errors import CopyError, InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
-from tracking_parts.filter_parts.society import FilterParts, PartVotes
+from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.frames import Frame, Glance, Reach, as_bgr, as_box
 from tracking_parts.geometry import Box
 from tracking_parts.io.weights import load_weights
 from tracking_parts.learning import Learner
 from tracking_parts.light_weights import trunk_weights
 from tracking_parts.looking import search_window
+from tracking_parts.looking_again import look_again
 from tracking_parts.making import checked_config, checked_device, checked_seed, checked_weights
 from tracking_parts.result import Result, State
 from tracking_parts.spare_memory import give_back_memory, keep_large_blocks_apart
@@ -130,7 +129,7 @@ class Tracker:
         target = self._require_target()
         target.frame_index += 1
         reading = self._read(self._view(glance, target, maps), target)
-        reading, looked_again = self._look_again(target, reading)
+        reading, looked_again = look_again(target, reading, self._read_at, self.config)
 
         certainty, reach = reading.certainty, reading.view.reach
         target.monitor = target.monitor.after(certainty, self.config)
@@ -150,42 +149,8 @@ class Tracker:
             partial(self._vote_convnet, view, target),
         ]
         *heard, filter_map, convnet_map = side_by_side(tasks)  # …, F_t, C_t
-        return self._decide(view, filter_map, convnet_map, target.parts.gather(heard), target)  # P_t
-
-    def _look_again(self, target: Target, reading: Reading) -> tuple[Reading, list[str]]:
-        """What one look does not show clearly may lie outside, or be of another size: look again in the same frame."""
-        looked_again = []
-        if reading.view.reach is Reach.NARROW and not target.is_steady(reading, self.config, tolerance=2.0):
-            reading = self._read_at(reading.view.frame, target, Reach.USUAL)
-            looked_again.append("looked again, less narrowly")
-        if reading.view.reach is Reach.USUAL and self._may_be_of_another_size(target, reading):
-            reading = self._look_for_another_size(target, reading)
-            looked_again.append("looked again, for another size")
-        if reading.view.reach is Reach.USUAL and reading.certainty < self.config.widen_below:
-            wide = self._read_at(reading.view.frame, target, Reach.WIDE)
-            reading = wide if wide.certainty > self.config.widen_gain * reading.certainty else reading
-            looked_again.append("looked again, widely")
-        return reading, looked_again
-
-    def _may_be_of_another_size(self, target: Target, reading: Reading) -> bool:
-        is_its_turn = target.frame_index % self.config.resize_every == 0
-        return is_its_turn and reading.certainty < self.config.resize_below and self.config.box_model != "fixed"
-
-    def _look_for_another_size(self, target: Target, reading: Reading) -> Reading:
-        """Parts that see the object at a wrong size agree no more, and could not fit its size: try its neighbours.
-
-        A size that leaves the frame in doubt is not believed: an object that is not there has none.
-        """
-        best, shape = reading, target.shape
-        for growth in (self.config.resize_step, 1 / self.config.resize_step):
-            resized = replace(target, shape=target.shape.resized(growth, self.config))
-            other = self._read_at(reading.view.frame, resized, Reach.USUAL)
-            if other.certainty > self.config.resize_gain * best.certainty:
-                best, shape = other, resized.shape
-        if target.monitor.after(best.certainty, self.config).state is not State.TRACKING:
-            return reading
-        target.shape = shape
-        return best
+        votes = target.parts.gather(heard)
+        return decide(view, filter_map, convnet_map, votes, target, self.config)  # P_t
 
     def _read_at(self, image: Frame, target: Target, reach: Reach) -> Reading:
         glance = self._look(image, target, reach)
@@ -344,21 +309,6 @@ class Tracker:
 
     def _vote_convnet(self, view: View, target: Target) -> Tensor | None:
         return target.convnet.vote(view) if target.convnet_votes else None
-
-    def _decide(
-        self, view: View, filter_map: Tensor, convnet_map: Tensor | None, votes: PartVotes, target: Target
-    ) -> Reading:
-        """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin.
-
-        Not while lost: nothing speaks for the last place then.
-        """
-        judge = partial(read_votes, view, filter_map, convnet_map, votes, target, self.config)
-        reading = judge(target.mask(view, self.config))  # M_c
-        if reading.certainty >= self.config.near_below or target.monitor.state is State.LOST:
-            return reading
-        near = judge(target.near_mask(view, self.config))
-        elsewhere = math.dist(near.decision.centre, reading.decision.centre) > self.config.agreement_radius
-        return near if elsewhere and reading.certainty < self.config.near_gain * near.certainty else reading
 
     def _move(self, target: Target, reading: Reading) -> None:
         target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))

@@ -1,0 +1,56 @@
+"""A frame that one look does not show clearly is looked at again: less narrowly, for another size, widely.
+
+What the narrow look left out may lie around it; what the parts no longer agree on may have another size; what is not
+there at all may have moved far (docs/decisions.md). The surest look is believed, if it is surer by a margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tracking_parts.config import TrackerConfig
+from tracking_parts.frames import Frame, Reach
+from tracking_parts.result import State
+from tracking_parts.step import Reading
+from tracking_parts.target import Target
+
+ReadAt = Callable[[Frame, Target, Reach], Reading]  # one more look at a frame, around the target's last centre
+
+
+def look_again(target: Target, reading: Reading, read_at: ReadAt, config: TrackerConfig) -> tuple[Reading, list[str]]:
+    """The reading that is believed, and what was done for it, in words. Another size becomes the target's."""
+    events = []
+    if reading.view.reach is Reach.NARROW and not target.is_steady(reading, config, tolerance=2.0):
+        reading = read_at(reading.view.frame, target, Reach.USUAL)
+        events.append("looked again, less narrowly")
+    if reading.view.reach is Reach.USUAL and _may_be_of_another_size(target, reading, config):
+        reading = _look_for_another_size(target, reading, read_at, config)
+        events.append("looked again, for another size")
+    if reading.view.reach is Reach.USUAL and reading.certainty < config.widen_below:
+        wide = read_at(reading.view.frame, target, Reach.WIDE)
+        reading = wide if wide.certainty > config.widen_gain * reading.certainty else reading
+        events.append("looked again, widely")
+    return reading, events
+
+
+def _may_be_of_another_size(target: Target, reading: Reading, config: TrackerConfig) -> bool:
+    is_its_turn = target.frame_index % config.resize_every == 0
+    return is_its_turn and reading.certainty < config.resize_below and config.box_model != "fixed"
+
+
+def _look_for_another_size(target: Target, reading: Reading, read_at: ReadAt, config: TrackerConfig) -> Reading:
+    """Parts that see the object at a wrong size agree no more, and could not fit its size: try its neighbours.
+
+    A size that leaves the frame in doubt is not believed: an object that is not there has none.
+    """
+    best, shape = reading, target.shape
+    for growth in (config.resize_step, 1 / config.resize_step):
+        resized = replace(target, shape=target.shape.resized(growth, config))
+        other = read_at(reading.view.frame, resized, Reach.USUAL)
+        if other.certainty > config.resize_gain * best.certainty:
+            best, shape = other, resized.shape
+    if target.monitor.after(best.certainty, config).state is not State.TRACKING:
+        return reading
+    target.shape = shape
+    return best
