@@ -1,17 +1,21 @@
-"""The same content as Markdown: prose and tables; of charts and pictures only what they show, in words."""
+"""The same content as Markdown: prose, tables, and charts from files of their own; of photographs only the words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from tracking_parts.evaluation.report.content import Cell, Chart, Facts, Gallery, Notice, Part, Section, Table, as_cell
 
 
-def markdown_page(title: str, lead: str, sections: Sequence[Section], footer: str) -> str:
+def markdown_page(
+    title: str, lead: str, sections: Sequence[Section], footer: str, charts: Mapping[Chart, str] | None = None
+) -> str:
+    """``charts``: where each chart's picture is; of one that has none, what it shows is said."""
     blocks = [f"# {plain(title)}", plain(lead)]
     for section in sections:
-        blocks += _section(section, 2)
+        blocks += _section(section, 2, charts or {})
     return "\n\n".join([*blocks, plain(footer)]) + "\n"
 
 
@@ -38,14 +42,14 @@ def markdown_table(table: Table) -> str:
     return "\n\n".join(block for block in (f"**{plain(table.caption)}**", "\n".join(lines), "\n".join(notes)) if block)
 
 
-def _section(section: Section, level: int) -> list[str]:
+def _section(section: Section, level: int, charts: Mapping[Chart, str]) -> list[str]:
     blocks = [f"{'#' * level} {plain(section.title)}"]
     for part in section.parts:
-        blocks += _part(part, level)
+        blocks += _part(part, level, charts)
     return blocks
 
 
-def _part(part: Part, level: int) -> list[str]:
+def _part(part: Part, level: int, charts: Mapping[Chart, str]) -> list[str]:
     if isinstance(part, str):
         return [plain(part)]
     if isinstance(part, Notice):
@@ -55,11 +59,18 @@ def _part(part: Part, level: int) -> list[str]:
     if isinstance(part, Table):
         return [markdown_table(part)]
     if isinstance(part, Chart):
-        return [f"*Chart in the HTML page:* {plain(part.caption)}"]
+        return _chart(part, charts.get(part))
     if isinstance(part, Gallery):
         captions = "; ".join(plain(picture.caption) for picture in part.pictures)
         return [f"*Pictures in the HTML page:* {plain(part.caption)}: {captions}"]
-    return _section(part, min(level + 1, 6))
+    return _section(part, min(level + 1, 6), charts)
+
+
+def _chart(chart: Chart, path: str | None) -> list[str]:
+    if path is None:
+        return [f"*Chart in the HTML page:* {plain(chart.caption)}"]
+    link = quote(path, errors="surrogateescape")  # a page's name may hold what is no text
+    return [f"![{plain(chart.caption)}]({link})", f"*{plain(chart.caption)}*"]
 
 
 def _cell(cell: Cell) -> str:

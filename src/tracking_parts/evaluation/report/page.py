@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing else, and the same tables as Markdown beside it."""
+"""The report: one HTML page that needs nothing else, and the same as Markdown beside it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tracking_parts.errors import ConfigError, FormatError
 from tracking_parts.evaluation.protocol import Protocol, ResetProtocol
+from tracking_parts.evaluation.report.chart_files import chart_files, chart_paths
 from tracking_parts.evaluation.report.content import Section
 from tracking_parts.evaluation.report.html import html_page
 from tracking_parts.evaluation.report.markdown import markdown_page
@@ -39,17 +40,21 @@ def write_report(
 
 
 def write_page(to: Path, title: str, lead: str, sections: Sequence[Section]) -> list[Path]:
-    """Any sections as an HTML page and as Markdown beside it; ``lead`` is the line under the title."""
+    """Any sections as an HTML page, and as Markdown beside it with its charts in a folder; gives the two pages.
+
+    ``lead`` is the line under the title.
+    """
     if to.suffix.lower() not in (".html", ".htm"):
         raise ConfigError(f"a report is an .html file, not {to.name!r}")
     now = datetime.now(timezone.utc).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
     lead = f"{lead}, written {now}"
     footer = f"Written by tracking-parts {versions().get('tracking-parts', '(not installed)')}."
+    charts = chart_paths(sections, to)
     pages = {
         to: html_page(title, lead, sections, footer),
-        to.with_suffix(".md"): markdown_page(title, lead, sections, footer),
+        to.with_suffix(".md"): markdown_page(title, lead, sections, footer, charts),
     }
-    for path, text in pages.items():
+    for path, text in {**chart_files(charts, to), **pages}.items():
         write_atomically(path, text.encode("utf-8", "replace"))  # a file's name may hold what is no text
     return list(pages)
 
