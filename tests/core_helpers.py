@@ -17,6 +17,7 @@ from tracking_parts import Result, Tracker, TrackerConfig, WeightsError
 from tracking_parts.confident_frames import TrainingFrame
 from tracking_parts.geometry import CropWindow
 from tracking_parts.io.weights import load_weights
+from tracking_parts.step import Reading
 from tracking_parts.vgg import VGG_LAYERS
 
 Weights = dict[str, Tensor]
@@ -85,6 +86,12 @@ def follow(tracker: Tracker, sequence: SyntheticSequence, count: int | None = No
     """Start on the first frame, go on over the next ones; one result per frame."""
     results = [tracker.init(sequence.frames[0], sequence.boxes[0])]
     return results + [tracker.update(frame) for frame in sequence.frames[1:count]]
+
+
+def last_reading(tracker: Tracker) -> Reading:
+    """What the tracker saw in the last frame."""
+    assert tracker._last is not None
+    return tracker._last.reading
 
 
 def overlaps(results: Sequence[Result], sequence: SyntheticSequence) -> list[float]:

@@ -45,6 +45,7 @@ def some_trace(
         crop=some_picture(128, 128) if crop is None else crop,
         filter_votes=_blob(filter_centre, 4.0) * np.float32(0.4),
         convnet_votes=_blob(centre, 2.0) if convnet_votes else np.zeros_like(blob),
+        colour_votes=_blob(centre, 4.0),
         combined_votes=blob * np.float32(0.6),
         filter_centre=filter_centre,
         convnet_centre=centre,

@@ -149,6 +149,10 @@ class TrackerConfig:
 
     # --- decision (section 3, tracking by co-occurrences of part votes)
     alpha: float = _setting(0.5, "α: weight of F_t; 1 is FilterParts only, 0 is ConvNetPart only", low=0, high=1)
+    colour_weight: float = _setting(
+        0.5, "weight of the colour part's H_t beside F_t and C_t together; 0: nobody minds colours", low=0, high=1
+    )
+    colour_rate: float = _setting(0.05, "weight of a new frame in what the colour part knows", low=0, high=1)
     vote_scale: str = _setting(
         "usual", "divide F_t and C_t by own: their maximum; usual: the larger of it and its running mean", VOTE_SCALES
     )
@@ -335,6 +339,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "update_every": 10,
         "update_frames": 0,
         "alpha": 0.6,
+        "colour_weight": 0.0,
         "vote_scale": "own",
         "mask_width": 1.0,
         "mask_power": 1.0,
@@ -356,6 +361,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "wide_every": 8,
         "resize_below": 0.0,
         "update": "none",
+        "colour_rate": 0.0,
         "new_parts": False,
         "roles": "one",
     },

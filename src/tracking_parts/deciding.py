@@ -27,6 +27,7 @@ def decide(
     view: View,
     filter_map: Tensor,
     convnet_map: Tensor | None,
+    colour_map: VoteMap | None,
     votes: PartVotes,
     target: Target,
     config: TrackerConfig,
@@ -35,7 +36,7 @@ def decide(
 
     Not while lost: nothing speaks for the last place then.
     """
-    judge = partial(read_votes, view, filter_map, convnet_map, votes, target, config)
+    judge = partial(read_votes, view, filter_map, convnet_map, colour_map, votes, target, config)
     reading = judge(target.mask(view, config))  # M_c
     if reading.certainty >= config.near_below or target.monitor.state is State.LOST:
         return reading
@@ -48,6 +49,7 @@ def read_votes(
     view: View,
     filter_map: Tensor,
     convnet_map: Tensor | None,
+    colour_map: VoteMap | None,
     votes: PartVotes,
     target: Target,
     config: TrackerConfig,
@@ -55,12 +57,21 @@ def read_votes(
 ) -> Reading:
     """P_t under a mask and its maximum, which parts agreed with it, and the evidence for it."""
     usual = target.loudness if config.vote_scale == "usual" else Loudness()
-    decision = combine(filter_map, convnet_map, config.alpha, mask, usual)
+    colour_weight = config.colour_weight * target.colour.trust if target.colour is not None else 0.0
+    decision = combine(filter_map, convnet_map, config.alpha, mask, usual, colour_map, colour_weight)
     agreed = votes.agreement(decision.centre, config.agreement_radius)
     witnesses = who_could_see(votes, decision.centre, view, config)
     evidence = gather_evidence(witnesses, agreed, decision, target.loudness)
     return Reading(
-        view, votes, filter_map, convnet_map, decision, agreed, evidence, certainty=confidence(evidence, config)
+        view,
+        votes,
+        filter_map,
+        convnet_map,
+        colour_map,
+        decision,
+        agreed,
+        evidence,
+        certainty=confidence(evidence, config),
     )
 
 

@@ -40,6 +40,7 @@ class Learner:
         with tolerated(events, "keeping the first frame"):
             self._keep_first(target, view, box_in_map, look)
         self._train_first(target, events)
+        self._learn_colours(target, view)
         if not target.convnet_votes and faults_in(events) and not len(target.parts):
             raise LearningError(f"nothing could be learned from the first frame: {faults_in(events)}")
         self._tell_faults(target, events)
@@ -74,6 +75,7 @@ class Learner:
         with tolerated(events, "learning parts"):
             count = self._learn_parts(target, reading.view, box_in_map, Role.RELIABLE)
             events.append(f"learned {count} parts")
+        self._learn_colours(target, reading.view)
         if self._config.convnet_learns:
             self._teach_confirmed(target, reading, events)
         self._tell_faults(target, events)
@@ -97,9 +99,11 @@ class Learner:
             return False, []
         events = self._go_on_training(target)
         target.parts.observe(reading.agreed)
+        target.observe_colours(reading)
         highly_confident = self._judge(target, reading.evidence)
         target.frames_since_learning += 1
         if reading.view.reach is not Reach.NARROW:  # which shows too little of the background
+            self._learn_colours(target, reading.view)
             with tolerated(events, "keeping the frame"):
                 self._keep_sample(target, reading, highly_confident, events)
             if target.frames_since_learning >= self._config.u:
@@ -115,6 +119,10 @@ class Learner:
         """Not while unsure, nor from the wide view in which a lost object was found again."""
         sure = target.monitor.state is State.TRACKING or not self._config.freeze_when_unsure
         return sure and reading.view.reach is not Reach.WIDE
+
+    def _learn_colours(self, target: Target, view: View) -> None:
+        if self._config.colour_weight > 0:
+            target.learn_colours(view, self._config.colour_rate)
 
     def is_due(self, target: Target) -> bool:
         """Whether the next frame is one of those that are always learned from."""

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tracking_parts.colour_part import COLOURS
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import StateFileError, quoted
 from tracking_parts.filter_parts.bank import PART_ARRAYS
@@ -39,6 +40,7 @@ def check_state(values: Mapping[str, Any], tensors: Mapping[str, Tensor], config
             raise StateFileError(f"the tracker state is damaged: {quoted(name)} is not finite")
     _check_plain(values)
     _check_place(values)
+    _check_colour(values["colour"], tensors, config)
     channels = {name: _check_projection(name, tap, tensors) for name, tap in _taps(config).items()}
     if set(values["projections"]) != set(channels):
         raise StateFileError("the tracker state is damaged: it has other projections than it should")
@@ -87,6 +89,18 @@ def _check_place(values: Mapping[str, Any]) -> None:
     for row in linear:
         for number in row:
             _number("the outline", number, -1e3, 1e3)
+
+
+def _check_colour(agreement: Any, tensors: Mapping[str, Tensor], config: TrackerConfig) -> None:
+    if (agreement is not None) != (config.colour_weight > 0):
+        raise StateFileError("the tracker state is damaged: it knows colours that nobody minds, or none")
+    if agreement is None:
+        return
+    _number("the colour part's agreement", agreement, 0, 1 + 1e-6)
+    for name in ("colour.inside", "colour.outside"):
+        shares = _require(name, tensors, (COLOURS,))
+        if bool((shares < 0).any()) or abs(float(shares.sum()) - 1) > 1e-2:
+            raise StateFileError(f"the tracker state is damaged: {name} are no shares")
 
 
 def _taps(config: TrackerConfig) -> dict[str, str]:

@@ -16,7 +16,7 @@ from tracking_parts.geometry import Point
 from tracking_parts.learning_faults import faults_in
 from tracking_parts.result import Result
 from tracking_parts.trace import FrameTrace, PartsTrace
-from tracking_parts.voting import Decision, Opinion, peak
+from tracking_parts.voting import Decision, Opinion, VoteMap, peak
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Reading:
     votes: PartVotes | None  # each part's own vote
     filter_map: Tensor | None  # F_t
     convnet_map: Tensor | None  # C_t
+    colour_map: VoteMap | None  # H_t
     decision: Decision  # P_t
     agreed: NDArray[np.bool_]  # which parts agreed with the decision
     evidence: Evidence
@@ -38,7 +39,7 @@ def first_reading(view: View, centre_in_map: Point) -> Reading:
     nothing = np.zeros(tuple(view.features.shape[1:]), np.float32)
     decision = Decision(nothing, centre_in_map, Opinion(centre_in_map, 1.0, 1.0))
     evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
-    return Reading(view, None, None, None, decision, np.zeros(0, bool), evidence, 1.0)
+    return Reading(view, None, None, None, None, decision, np.zeros(0, bool), evidence, 1.0)
 
 
 def told_reading(reading: Reading, centre_in_map: Point, radius: float) -> Reading:
@@ -80,6 +81,7 @@ def build_trace(frame_index: int, step: Step) -> FrameTrace:
         crop=reading.view.crop,
         filter_votes=nothing if filter_map is None else filter_map.cpu().numpy(),
         convnet_votes=nothing if convnet_map is None else convnet_map.cpu().numpy(),
+        colour_votes=nothing if reading.colour_map is None else reading.colour_map,
         combined_votes=reading.decision.vote_map,
         filter_centre=reading.decision.centre if filter_map is None else peak(filter_map),
         convnet_centre=reading.decision.centre if convnet_map is None else peak(convnet_map),

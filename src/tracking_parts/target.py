@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tracking_parts.box_estimation import Shape, fit_linear
+from tracking_parts.colour_part import ColourPart
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, WithinRadius
 from tracking_parts.config import TrackerConfig
@@ -34,6 +35,7 @@ class Target:
     memory: ConfidentFrames
     rule: BestShare | WithinRadius
     updates: SequentialUpdates | BackgroundUpdates
+    colour: ColourPart | None = None  # None where nobody minds colours
     centre: Point = (0.0, 0.0)  # in the image
     frame_index: int = 0
     convnet_votes: bool = False  # true after its first training
@@ -61,6 +63,25 @@ class Target:
         centre = view.window.map_from_image(self.centre)
         mask = uncertainty_mask(shape, centre, width * math.sqrt(math.prod(size)), config.mask_power, floor)
         return mask * visible_share(shape, size, view.picture_in_map, centre) if config.mind_edges else mask
+
+    def colour_votes(self, view: View) -> VoteMap | None:
+        """H_t; None where nobody minds colours."""
+        if self.colour is None:
+            return None
+        return self.colour.vote(view.crop, view.window.shape, self.object_in_map(view.window), view.picture_in_map)
+
+    def learn_colours(self, view: View, rate: float) -> None:
+        """What the object's colours are here, at its present place, and those around it."""
+        box_in_crop, picture = view.window.box_in_crop(self.shape.box(self.centre)), view.picture_in_crop
+        if self.colour is None:
+            self.colour = ColourPart.first(view.crop, box_in_crop, picture)
+        elif rate > 0:
+            self.colour = self.colour.learned(view.crop, box_in_crop, picture, rate)
+
+    def observe_colours(self, reading: Reading) -> None:
+        """Whether the colour part agreed with a decision that was believed."""
+        if self.colour is not None and reading.colour_map is not None:
+            self.colour = self.colour.observed(reading.colour_map, reading.decision.centre)
 
     def place(self, box: Box, config: TrackerConfig) -> None:
         """Where a person says that it is; whatever was doubted before is settled."""

@@ -59,6 +59,7 @@ class FrameTrace:
     crop: NDArray[np.uint8]  # [size, size, 3] BGR: what the network saw
     filter_votes: FloatMap  # F_t
     convnet_votes: FloatMap  # C_t; zero while the ConvNetPart does not vote
+    colour_votes: FloatMap  # H_t, of the colour part; zero where there is none
     combined_votes: FloatMap  # P_t
     filter_centre: Point  # peak of F_t, in map cells
     convnet_centre: Point  # peak of C_t, in map cells

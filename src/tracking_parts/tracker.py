@@ -312,7 +312,7 @@ class Tracker:
     def _decide(
         self, view: View, filter_map: Tensor, convnet_map: Tensor | None, votes: PartVotes, target: Target
     ) -> Reading:
-        return decide(view, filter_map, convnet_map, votes, target, self.config)
+        return decide(view, filter_map, convnet_map, target.colour_votes(view), votes, target, self.config)
 
     def _move(self, target: Target, reading: Reading) -> None:
         target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))

@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tracking_parts.box_estimation import Shape
+from tracking_parts.colour_part import ColourPart
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
 from tracking_parts.convnet_part.updating import SequentialUpdates
@@ -34,7 +35,7 @@ from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 6"
+FORMAT = "tracking-parts state 7"
 _PLAIN = ("frame_index", "convnet_votes", "frames_since_learning", "frames_to_teach")
 
 
@@ -102,6 +103,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "loudness": [target.loudness.filters, target.loudness.convnet],
         "monitor": [target.monitor.state.value, target.monitor.missing_for, target.monitor.usual],
         "gaze": [target.gaze.steady, target.gaze.narrow_looks],
+        "colour": _pack_colour(target.colour, tensors),
         "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
         "next_id": target.parts.next_id,
@@ -122,6 +124,7 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
     target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]), float(values["monitor"][2]))
     target.gaze = Gaze(bool(values["gaze"][0]), int(values["gaze"][1]))
+    target.colour = _unpack_colour(values["colour"], tensors)
     target.parts.restore(
         _unpack_banks(values["banks"], tensors, device),
         int(values["next_id"]),
@@ -137,6 +140,22 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
         target.updates.resume(
             target.convnet, target.memory.first, list(target.memory.recent), int(values["training_frames"])
         )
+
+
+def _pack_colour(colour: ColourPart | None, tensors: dict[str, Tensor]) -> float | None:
+    """Put the histograms into ``tensors``; gives the agreement."""
+    if colour is None:
+        return None
+    tensors["colour.inside"], tensors["colour.outside"] = (
+        torch.from_numpy(colours) for colours in (colour.inside, colour.outside)
+    )
+    return colour.agreement
+
+
+def _unpack_colour(agreement: float | None, tensors: Mapping[str, Tensor]) -> ColourPart | None:
+    if agreement is None:
+        return None
+    return ColourPart(tensors["colour.inside"].numpy(), tensors["colour.outside"].numpy(), float(agreement))
 
 
 def _pack_banks(banks: tuple[PartBank, ...], tensors: dict[str, Tensor]) -> list[list[int]]:

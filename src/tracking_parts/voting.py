@@ -61,14 +61,20 @@ LOUDNESS_RATE = 0.1  # remembers some ten frames of agreement
 
 
 def combine(
-    filter_votes: Tensor, convnet_votes: Tensor | None, alpha: float, mask: VoteMap, usual: Loudness
+    filter_votes: Tensor,
+    convnet_votes: Tensor | None,
+    alpha: float,
+    mask: VoteMap,
+    usual: Loudness,
+    colour_votes: VoteMap | None = None,
+    colour_weight: float = 0.0,
 ) -> Decision:
     """The final object centre map and its peak. ``convnet_votes`` is None while the ConvNetPart does not vote.
 
     The two maps have no common unit: F_t is a mean of classifiers that answer 1 on their own patch, C_t a regressed
     stamp. Each is divided by its own maximum, or by its usual one where that is higher: α then weighs how the pathways
     rank places, and one that is unusually quiet weighs less. Where nobody votes for any place, the object stays. A map
-    that is not finite is no vote.
+    that is not finite is no vote. The colour part's votes, shares of 0 to 1, are mixed in as they are by their weight.
     """
     pathways = [filter_votes] if convnet_votes is None else [filter_votes, convnet_votes]
     maps = torch.stack(pathways).cpu().numpy()  # waits for the device, once
@@ -79,6 +85,8 @@ def combine(
     votes = peak_to_one(maps[0], usual.filters)
     if len(maps) > 1:
         votes = alpha * votes + (1 - alpha) * peak_to_one(maps[1], usual.convnet)
+    if colour_votes is not None:
+        votes = (1 - colour_weight) * votes + colour_weight * colour_votes
     masked = np.maximum(votes, 0) * mask
     chosen = masked if masked.max() > 0 else mask
     (centre, *own), (_, *tops) = refine_peaks(np.stack([chosen, *maps]))

@@ -29,7 +29,16 @@ class View:
     @property
     def picture_in_map(self) -> Box:
         """The whole frame: what of the map lies outside it was never seen, the crop only repeats its border there."""
-        return self.window.box_in_map(Box(0, 0, self.frame.shape[1], self.frame.shape[0]))
+        return self.window.box_in_map(self._picture)
+
+    @property
+    def picture_in_crop(self) -> Box:
+        """The same, in pixels of the crop."""
+        return self.window.box_in_crop(self._picture)
+
+    @property
+    def _picture(self) -> Box:
+        return Box(0, 0, self.frame.shape[1], self.frame.shape[0])
 
     @property
     def convnet_window(self) -> CropWindow:

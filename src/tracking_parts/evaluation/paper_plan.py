@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import ConfigError
 from tracking_parts.evaluation import published
 from tracking_parts.evaluation.experiment import read_frame, start_box
@@ -70,6 +71,8 @@ class PaperPlan:
 def plan_paper(profile: str, peers: Sequence[str]) -> PaperPlan:
     """The plan for one profile: every version is a setting of it."""
     ours = f"stp:{profile}"
+    minds_colours = TrackerConfig.profile(profile).colour_weight > 0
+    alone = "&colour_weight=0" if minds_colours else ""  # a pathway alone is without the colour part too
     return PaperPlan(
         ours=ours,
         peers=tuple(peers),
@@ -79,9 +82,10 @@ def plan_paper(profile: str, peers: Sequence[str]) -> PaperPlan:
                 "Combining the two pathways",
                 "Each pathway alone is worse than both together; FilterParts fails less than ConvNetPart.",
                 (
-                    Version("FilterParts only", f"{ours}?alpha=1"),
+                    Version("FilterParts only", f"{ours}?alpha=1{alone}"),
                     # Without the other pathway there are no confident frames: it learns from each of its own answers.
-                    Version("ConvNetPart only", f"{ours}?alpha=0&update=full"),
+                    Version("ConvNetPart only", f"{ours}?alpha=0&update=full{alone}"),
+                    *([Version("Combined, no colours", f"{ours}?colour_weight=0")] if minds_colours else []),
                     Version("Combined", ours),
                 ),
                 published.TABLE_2,

@@ -45,6 +45,7 @@ from tracking_parts.viewers.palette import (
     STATE_COLOURS,
     Colour,
 )
+from tracking_parts.voting import peak
 
 MISSING = "rerun is not installed: pip install 'tracking-parts[rerun]'"
 NO_DISPLAY = "there is no display for rerun's viewer: save the recording (--rerun-save) and open it where there is one"
@@ -190,13 +191,14 @@ class RerunRecording:
         maps: tuple[tuple[str, FloatMap, Point, Colour], ...] = (
             ("filter", trace.filter_votes, trace.filter_centre, FILTER_PEAK),
             ("convnet", trace.convnet_votes, trace.convnet_centre, CONVNET_PEAK),
+            ("colour", trace.colour_votes, peak(trace.colour_votes), DECISION_PEAK),
             ("combined", trace.combined_votes, trace.centre, DECISION_PEAK),
         )
         for name, votes, (x, y), colour in maps:
             self._log(("maps", target, name), self._rr.DepthImage(np.ascontiguousarray(votes), colormap="viridis"))
             # A pathway that did not vote has no peak. Rerun counts from a pixel's edge, we from a cell's middle.
-            peak = [(x + 0.5, y + 0.5)] if votes.any() else np.zeros((0, 2))
-            self._log(("maps", target, name, "peak"), self._rr.Points2D(peak, radii=[-5.0], colors=[_rgb(colour)]))
+            top = [(x + 0.5, y + 0.5)] if votes.any() else np.zeros((0, 2))
+            self._log(("maps", target, name, "peak"), self._rr.Points2D(top, radii=[-5.0], colors=[_rgb(colour)]))
 
     def _write_series(self, target: str, trace: FrameTrace) -> None:
         values = {

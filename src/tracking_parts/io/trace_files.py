@@ -27,7 +27,7 @@ from tracking_parts.trace import FrameTrace, PartsTrace
 LARGEST_TRACE = 64 << 20  # bytes of one frame's arrays
 SUMMARY_NAME = "trace.jsonl"
 _FRAME_NAME = re.compile(r"(\d{6,})\.npz")
-_MAPS = ("filter_votes", "convnet_votes", "combined_votes")
+_MAPS = ("filter_votes", "convnet_votes", "colour_votes", "combined_votes")
 _POINTS = ("filter_centre", "convnet_centre", "centre")
 _PART_FIELDS = tuple(field.name for field in fields(PartsTrace))
 _PAIRS = ("sizes", "offsets", "votes")  # two numbers per part
@@ -138,6 +138,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
     parts = PartsTrace(**{name: arrays[f"parts.{name}"] for name in _PART_FIELDS})
     if len({len(getattr(parts, name)) for name in _PART_FIELDS}) != 1:
         raise ValueError("its part arrays differ in length")
+    arrays.setdefault("colour_votes", np.zeros_like(arrays["combined_votes"]))  # older traces have none
     window = CropWindow(**{name: int(value) for name, value in zip(_WINDOW_FIELDS, arrays["window"], strict=True)})
     _check_kinds(arrays)
     if arrays["crop"].shape != (window.crop_height, window.crop_width, 3):
@@ -150,6 +151,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
         crop=arrays["crop"],
         filter_votes=arrays["filter_votes"],
         convnet_votes=arrays["convnet_votes"],
+        colour_votes=arrays["colour_votes"],
         combined_votes=arrays["combined_votes"],
         filter_centre=_point(arrays["filter_centre"]),
         convnet_centre=_point(arrays["convnet_centre"]),

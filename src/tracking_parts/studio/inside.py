@@ -35,13 +35,19 @@ _PARTS = (  # name, type in the pack, numbers per part
     ("agreed", "<u1", 1),
 )
 _WINDOW = tuple(field.name for field in fields(CropWindow))
-_MAPS = ("filter_votes", "convnet_votes", "combined_votes")
+_MAPS = {
+    "filter": "filter_votes",
+    "convnet": "convnet_votes",
+    "colour": "colour_votes",
+    "combined": "combined_votes",
+}
+_OLDER_MAPS = ("filter", "convnet", "combined")  # of what was packed before there were colours
 
 
 def pack_trace(trace: FrameTrace) -> bytes:
     """A trace in a few kilobytes; loses what no eye would see."""
     window = trace.window
-    maps = [_stepped(getattr(trace, name)) for name in _MAPS]
+    maps = [_stepped(getattr(trace, name)) for name in _MAPS.values()]
     good, crop = cv2.imencode(".jpg", trace.crop, [cv2.IMWRITE_JPEG_QUALITY, CROP_QUALITY])
     crop_bytes = crop.tobytes() if good else b""
     parts = [np.asarray(getattr(trace.parts, name)).astype(kind).tobytes() for name, kind, _ in _PARTS]
@@ -49,6 +55,7 @@ def pack_trace(trace: FrameTrace) -> bytes:
         "version": VERSION,
         "window": [getattr(window, name) for name in _WINDOW],
         "cells": list(trace.combined_votes.shape),
+        "maps": list(_MAPS),
         "peaks": [peak for _, peak in maps],
         "centres": [_rounded(point) for point in (trace.filter_centre, trace.convnet_centre, trace.centre)],
         "parts": len(trace.parts),
@@ -90,7 +97,7 @@ def _unpack(packed: bytes) -> dict[str, Any]:
     return {
         "window": dict(zip(_WINDOW, header["window"], strict=True)),
         "cells": [rows, columns],
-        "maps": dict(zip(("filter", "convnet", "combined"), maps, strict=True)),
+        "maps": dict(zip(header.get("maps", _OLDER_MAPS), maps, strict=True)),
         "centres": dict(zip(("filter", "convnet", "combined"), header["centres"], strict=True)),
         "parts": parts,
         "crop": base64.b64encode(packed[:crop_length]).decode(),

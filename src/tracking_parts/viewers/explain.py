@@ -44,6 +44,7 @@ _HEADER = 84
 _CAPTION = 34
 _CROP_SIDE = HEIGHT - _HEADER - _CAPTION - _MARGIN  # 754
 _MAP_SIDE = (HEIGHT - _HEADER - 2 * _CAPTION - _MARGIN - 18) // 2
+_SMALL_SIDE = 96
 _GAP = 40  # between the two columns of maps
 _RIGHT = WIDTH - _MARGIN - 2 * _MAP_SIDE - _GAP
 _PART_SHARE = 0.3  # parts overlap a lot; drawn at this share of their size they can be told apart
@@ -202,6 +203,7 @@ def _draw_notes(canvas: Image, trace: FrameTrace, left_top: tuple[int, int]) -> 
     left, top = left_top[0], left_top[1] + _CAPTION
     _text(canvas, "legend", left, left_top[1] + 9, 13)
     _rectangle(canvas, left, top, _MAP_SIDE, _MAP_SIDE, PANEL)
+    _draw_colour_votes(canvas, trace, (left + _MAP_SIDE - _SMALL_SIDE - 18, top + 16))
     left, y = left + 18, top + 20.0
     for name, colour in zip(ROLE_NAMES, ROLE_COLOURS, strict=True):
         _legend_box(canvas, left, y, colour, filled=True)
@@ -217,6 +219,18 @@ def _draw_notes(canvas: Image, trace: FrameTrace, left_top: tuple[int, int]) -> 
         _text(canvas, words, left + 30, y, 13)
         y += 27
     _draw_events(canvas, trace, left, y + 12, top + _MAP_SIDE)
+
+
+def _draw_colour_votes(canvas: Image, trace: FrameTrace, left_top: tuple[int, int]) -> None:
+    """H_t in a corner of the legend; nothing where no colour part votes."""
+    if not trace.colour_votes.any():
+        return
+    left, top = left_top
+    grey = cv2.cvtColor(
+        cv2.cvtColor(_enlarged(trace.crop, _SMALL_SIDE * _SCALE), cv2.COLOR_BGR2GRAY), cv2.COLOR_GRAY2BGR
+    )
+    _paste(canvas, _heat_over(np.asarray(grey, dtype=np.uint8), trace.colour_votes), left, top, _SMALL_SIDE)
+    _text(canvas, "H_t  colours", left, top + _SMALL_SIDE + 6, 11, MUTED)
 
 
 def _legend_box(canvas: Image, left: float, top: float, colour: Colour, filled: bool) -> None:

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { app, isDrawn, isTracking, on, row } from "./state.js";
 import { by, colour, element } from "./ui.js";
 
-const MAPS = ["filter", "convnet", "combined"];
+const MAPS = ["filter", "convnet", "colour", "combined"];
 const ROLES = ["candidate", "reliable", "gold"];
 const SIDE = 240;
 const PART_SHARE = 0.3; // parts overlap a lot; drawn at this share of their size they can be told apart
@@ -108,7 +108,7 @@ function backdrop(canvas, grey) {
 function drawMap(name, data) {
   const canvas = by(`map-${name}`);
   const context = backdrop(canvas, true);
-  const { peak, steps } = data.maps[name];
+  const { peak, steps } = data.maps[name] ?? { peak: 0 }; // older projects know no colours
   canvas.setAttribute("aria-label", peak ? `Votes of ${name}, strongest ${peak.toPrecision(2)}` : `${name} did not vote`);
   if (!peak) return;
   const [rows, columns] = data.cells;
@@ -118,7 +118,7 @@ function drawMap(name, data) {
   small.getContext("2d").putImageData(image, 0, 0);
   context.imageSmoothingQuality = "high";
   context.drawImage(small, ...area(data));
-  mark(context, place(data.centres[name], data));
+  if (data.centres[name]) mark(context, place(data.centres[name], data));
 }
 
 function mark(context, [x, y]) {

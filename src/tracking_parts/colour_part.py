@@ -1,0 +1,136 @@
+"""The colour part: one more voting part of the society, which knows the object by its colours alone.
+
+It is not in the paper (docs/decisions.md). Filter parts and ConvNetPart know shapes, and lose what turns, bends or
+blurs; its colours stay. Two histograms are kept, of the object and of what surrounds it; a pixel speaks for the object
+as far as its colour is more frequent in the first. A place's vote H_t is the mean of this over the object's box put
+there. Like every part it is believed as far as its votes have agreed with the decisions: a grey object on grey ground
+gets no say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from tracking_parts.frames import Frame
+from tracking_parts.geometry import Box, Point
+from tracking_parts.voting import VoteMap
+
+BINS = 16  # per channel
+BITS = 4  # of a channel's eight, that tell its bin
+COLOURS = BINS**3
+INNER, OUTER = 0.8, 1.15  # sides of the box: within the first is the object, beyond the second what surrounds it
+FEWEST_PIXELS = 9  # of each, to learn from
+UNSEEN = 1e-4  # share of every colour, on both sides: one that was never seen says nothing
+
+LEAST_SEEN = 0.1  # of a box: where less of it is in the picture its colours say less
+
+AGREEMENT_RATE = 0.1  # remembers some ten frames
+NO_TRUST, FULL_TRUST = 0.7, 0.95  # agreement below which it is not believed at all, above which wholly
+
+Histogram = NDArray[np.float32]  # [COLOURS], sums to 1
+Pixels = NDArray[np.bool_]  # [h, w]
+
+
+@dataclass(frozen=True)
+class ColourPart:
+    """How frequent each colour is on the object and around it; learning gives another one."""
+
+    inside: Histogram
+    outside: Histogram
+    agreement: float = 1.0  # running mean of H_t at the decision, as a share of its maximum
+
+    def __post_init__(self) -> None:
+        odds = (self.inside + UNSEEN) / (self.inside + self.outside + 2 * UNSEEN)
+        object.__setattr__(self, "_odds", odds.astype(np.float32))
+
+    @classmethod
+    def first(cls, crop: Frame, box_in_crop: Box, picture_in_crop: Box) -> ColourPart:
+        """Of the first frame; where there is too little of the object or around it, one that says nothing."""
+        even = np.full(COLOURS, 1.0 / COLOURS, np.float32)
+        return cls(even, even).learned(crop, box_in_crop, picture_in_crop, 1.0)
+
+    def learned(self, crop: Frame, box_in_crop: Box, picture_in_crop: Box, rate: float) -> ColourPart:
+        """After one more frame, whose weight is ``rate``. What lies outside the picture is nobody's colour."""
+        shape, colours = crop.shape[:2], colour_numbers(crop)
+        picture = _pixels_in(picture_in_crop, shape)
+        on_object = picture & _pixels_in(_resized(box_in_crop, INNER), shape)
+        around = picture & ~_pixels_in(_resized(box_in_crop, OUTER), shape)
+        if min(np.count_nonzero(on_object), np.count_nonzero(around)) < FEWEST_PIXELS:
+            return self
+        inside, outside = _histogram(colours[on_object]), _histogram(colours[around])
+        return ColourPart(
+            (self.inside + rate * (inside - self.inside)).astype(np.float32),
+            (self.outside + rate * (outside - self.outside)).astype(np.float32),
+            self.agreement,
+        )
+
+    def observed(self, votes: VoteMap, decision_in_map: Point) -> ColourPart:
+        """After a decision: how far its votes H_t agreed with it."""
+        column, row = (round(place) for place in decision_in_map)
+        rows, columns = votes.shape
+        there = float(votes[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)])
+        share = there / max(float(votes.max()), UNSEEN)
+        return replace(self, agreement=self.agreement + AGREEMENT_RATE * (share - self.agreement))
+
+    @property
+    def trust(self) -> float:
+        """How far it is believed, 0 to 1."""
+        return min(max((self.agreement - NO_TRUST) / (FULL_TRUST - NO_TRUST), 0.0), 1.0)
+
+    def vote(
+        self, crop: Frame, cells: tuple[int, int], object_in_map: tuple[float, float], picture_in_map: Box
+    ) -> VoteMap:
+        """H_t: for each cell, how much the colours of a box there are the object's, 0 to 1: [h, w].
+
+        Of a box that reaches out of the picture, what lies in it counts: beyond, the crop only repeats the border.
+        """
+        odds: VoteMap = self._odds[colour_numbers(crop)]  # type: ignore[attr-defined]
+        in_cells = cv2.resize(odds, cells[::-1], interpolation=cv2.INTER_AREA)
+        seen = seen_share(cells, picture_in_map)
+        width, height = object_in_map
+        down, across = _box_sums(cells[0], round(height, 2)), _box_sums(cells[1], round(width, 2))
+        area, unseen = width * height, down @ (1 - seen) @ across
+        return np.asarray(down @ (seen * in_cells) @ across / np.maximum(area - unseen, LEAST_SEEN * area), np.float32)
+
+
+def colour_numbers(crop: Frame) -> NDArray[np.int32]:
+    """Which bin each pixel's colour falls into: [h, w], below COLOURS."""
+    blue, green, red = (channel.astype(np.int32) for channel in cv2.split(crop >> (8 - BITS)))
+    return (blue << 2 * BITS) + (green << BITS) + red
+
+
+def _histogram(colours: NDArray[np.int32]) -> Histogram:
+    counts = np.bincount(colours, minlength=COLOURS).astype(np.float32)
+    return counts / np.float32(len(colours))
+
+
+def _resized(box: Box, times: float) -> Box:
+    return Box.from_centre(box.centre, box.w * times, box.h * times)
+
+
+def _pixels_in(box: Box, shape: tuple[int, ...]) -> Pixels:
+    x0, y0, x1, y1 = (max(0, round(edge)) for edge in box.xyxy)
+    inside = np.zeros(shape, bool)
+    inside[y0:y1, x0:x1] = True
+    return inside
+
+
+def seen_share(cells: tuple[int, int], picture_in_map: Box) -> VoteMap:
+    """How much of each cell lies in the picture: [h, w]."""
+    left, top, right, bottom = picture_in_map.xyxy
+    rows, columns = (np.arange(count, dtype=np.float32) for count in cells)
+    down = np.clip(np.minimum(rows + 0.5, bottom) - np.maximum(rows - 0.5, top), 0, 1)
+    across = np.clip(np.minimum(columns + 0.5, right) - np.maximum(columns - 0.5, left), 0, 1)
+    return np.asarray(down[:, None] * across[None, :], np.float32)
+
+
+@lru_cache(maxsize=64)
+def _box_sums(cells: int, length: float) -> NDArray[np.float32]:
+    """Sums over a box around each cell, along one axis, as a symmetric matrix; nothing is added beyond the map."""
+    apart = np.abs(np.arange(cells)[:, None] - np.arange(cells))
+    return np.clip(length / 2 - apart + 0.5, 0, min(length, 1.0)).astype(np.float32)
