@@ -36,7 +36,9 @@ def painted(box: Box, colour: tuple[int, int, int] = RED, ground: tuple[int, int
 
 
 def knowing(picture: Image, box: Box = OBJECT, picture_in_crop: Box = EVERYWHERE) -> ColourPart:
-    return ColourPart.first(picture, box, picture_in_crop)
+    part = ColourPart.first(picture, box, picture_in_crop)
+    assert part is not None
+    return part
 
 
 # ------------------------------------------------------------------ learning
@@ -68,13 +70,6 @@ def test_what_lies_outside_the_picture_is_nobodys_colour() -> None:
     part = knowing(picture, picture_in_crop=Box(30, 0, 100, 100))
     grey = int(colour_numbers(np.full((1, 1, 3), GREY, np.uint8))[0, 0])
     assert part.inside[grey] == 0.0 == part.outside[grey]
-
-
-@pytest.mark.parametrize("box", [Box(200, 200, 10, 10), Box(10, 10, 1, 1), Box(-500, -500, 2000, 2000)])
-def test_of_too_few_pixels_nothing_is_learned(box: Box) -> None:
-    """None of the object, hardly any, or nothing around it."""
-    votes = knowing(painted(OBJECT), box).vote(painted(OBJECT), CELLS, IN_CELLS, EVERYWHERE)
-    assert votes[8, 8] == pytest.approx(0.5, abs=1e-5)  # no colour speaks for or against it
 
 
 # ------------------------------------------------------------------ voting
@@ -247,7 +242,6 @@ def damaged(change: Callable[[dict[str, Any], dict[str, torch.Tensor]], None], s
 @pytest.mark.parametrize(
     "change",
     [
-        lambda values, tensors: values.update(colour=None),
         lambda values, tensors: values.update(colour=2.0),
         lambda values, tensors: values.update(colour="much"),
         lambda values, tensors: tensors.pop("colour.inside"),

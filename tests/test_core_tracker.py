@@ -205,7 +205,7 @@ def assert_consistent(tracker: Tracker, result: Result, frame: Any, index: int) 
     assert trace.frame_index == index
     assert trace.result == result
     assert np.array_equal(trace.crop, cut_crop(frame, trace.window))
-    for votes in (trace.filter_votes, trace.convnet_votes, trace.combined_votes):
+    for votes in (trace.filter_votes, trace.convnet_votes, trace.colour_votes, trace.combined_votes):
         assert votes.shape == trace.window.shape
         assert np.isfinite(votes).all()
     assert trace.window.image_from_map(trace.centre) == pytest.approx(result.box.centre, abs=1e-3)

@@ -42,8 +42,9 @@ def test_every_version_of_the_paper_is_in_the_plan() -> None:
     assert plan.trackers == (
         "stp:default",
         "opencv:csrt",
-        "stp:default?alpha=1",
-        "stp:default?alpha=0&update=full",
+        "stp:default?alpha=1&colour_weight=0",
+        "stp:default?alpha=0&update=full&colour_weight=0",
+        "stp:default?colour_weight=0",
         "stp:default?roles=one",
         "stp:default?update=none",
         "stp:default?update=full",
@@ -53,6 +54,10 @@ def test_every_version_of_the_paper_is_in_the_plan() -> None:
     assert [table.number for table in plan.tables] == [2, 3, 4]
     for tracker in plan.trackers:
         choose_tracker(tracker).close()
+
+
+def test_where_nobody_minds_colours_no_version_is_without_them() -> None:
+    assert not any("colour" in tracker for tracker in plan_paper("paper", []).trackers)
 
 
 @pytest.mark.parametrize("table", plan_paper("paper", []).tables, ids=lambda table: f"table {table.number}")
@@ -121,7 +126,7 @@ def test_the_command(vot_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     data = ["--vot2016", str(vot_data), "--subset", "1", "--peers", "identity"]
     planned = invoke(*data, "--plan")
-    assert "identity" in planned and "update=parallel" in planned and "0:00:54" in planned  # 9 x 12 frames
+    assert "identity" in planned and "update=parallel" in planned and "0:01:00" in planned  # 10 x 12 frames
     assert not (tmp_path / "out").exists()
     with pytest.raises(ConfigError, match="--vot2016 FOLDER"):
         CliRunner().invoke(app, ["bench", "paper", "--out", str(tmp_path)], catch_exceptions=False)

@@ -23,9 +23,10 @@ from traces_for_viewers import some_picture, some_trace
 from tracking_parts import Box, Result, State, cli
 from tracking_parts.errors import ConfigError, OutputError
 from tracking_parts.integrations import rerun as integration
-from tracking_parts.integrations.rerun import RerunRecording, places_in_image
+from tracking_parts.integrations.rerun import RerunRecording, layout, places_in_image
 from tracking_parts.trace import FrameTrace, PartsTrace
 from tracking_parts.viewers.palette import ROLE_NAMES
+from tracking_parts.voting import peak
 
 rerun: Any = pytest.importorskip("rerun")
 
@@ -84,6 +85,7 @@ def test_maps_and_their_peaks(tmp_path: Path) -> None:
         for name, votes, centre in (
             ("filter", trace.filter_votes, trace.filter_centre),
             ("convnet", trace.convnet_votes, trace.convnet_centre),
+            ("colour", trace.colour_votes, peak(trace.colour_votes)),
             ("combined", trace.combined_votes, trace.centre),
         ):
             assert np.array_equal(map_in(rows[f"/maps/cup/{name}"][trace.frame_index]), votes)
@@ -146,6 +148,19 @@ def test_the_viewer_gets_a_layout(tmp_path: Path) -> None:
     path = write(tmp_path / "a.rrd")
     chunks = pytest.importorskip("rerun.chunk")
     assert len(chunks.RrdReader(str(path)).blueprints()) == 1
+
+
+def test_every_map_that_is_written_has_a_view(tmp_path: Path) -> None:
+    written = {path for path in read_rrd(write(tmp_path / "a.rrd")) if path.startswith("/maps/")}
+    shown = views_in(layout(rerun, ("cup",)).root_container)
+    assert {path for path in written if not path.endswith("/peak")} <= {view.origin for view in shown}
+
+
+def views_in(container: Any) -> list[Any]:
+    inner = getattr(container, "contents", None)
+    if not isinstance(inner, (list, tuple)):
+        return [container]
+    return [view for part in inner for view in ([part] if hasattr(part, "origin") else views_in(part))]
 
 
 @pytest.mark.parametrize("target", ["red car", "a/b", "Größe 3"])

@@ -149,7 +149,7 @@ def test_rows_and_the_inside_can_be_read_again(client: TestClient, project: str)
     content = client.get(f"/api/projects/{project}/rows").json()[str(target)]
     assert content["drawn"] == [2] and [row["frame"] for row in content["rows"]] == list(range(2, FRAMES))
     inside = client.get(f"/api/projects/{project}/inside/{target}/5").json()["inside"]
-    assert len(inside["parts"]["ids"]) == 5 and set(inside["maps"]) == {"filter", "convnet", "combined"}
+    assert len(inside["parts"]["ids"]) == 5 and set(inside["maps"]) == {"filter", "convnet", "colour", "combined"}
     assert client.get(f"/api/projects/{project}/inside/{target}/0").json()["inside"] is None
     assert client.get(f"/api/projects/{project}/inside/999/5").status_code == 404
 

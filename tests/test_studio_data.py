@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import math
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +36,33 @@ def test_a_trace_survives_packing() -> None:
     assert inside["parts"]["ids"] == trace.parts.ids.tolist()
     assert inside["parts"]["roles"] == trace.parts.roles.tolist()
     assert np.allclose(inside["parts"]["votes"], trace.parts.votes, atol=0.06)
-    for name, votes in (("filter", trace.filter_votes), ("combined", trace.combined_votes)):
+    maps = {"filter": trace.filter_votes, "colour": trace.colour_votes, "combined": trace.combined_votes}
+    for name, votes in maps.items():
         steps = np.frombuffer(base64.b64decode(inside["maps"][name]["steps"]), np.uint8).reshape(votes.shape)
         assert np.allclose(steps / 255 * inside["maps"][name]["peak"], np.clip(votes, 0, None), atol=votes.max() / 250)
     json.dumps(inside, allow_nan=False)
+
+
+def test_a_trace_that_was_packed_before_there_were_colours_can_be_read() -> None:
+    trace = some_trace(3, parts=5)
+    now = unpack_trace(pack_trace(trace))
+    older = unpack_trace(_packed_without_colours(pack_trace(trace)))
+    assert set(older["maps"]) == {"filter", "convnet", "combined"}
+    assert older["maps"] == {name: now["maps"][name] for name in older["maps"]}
+    assert older["parts"] == now["parts"] and older["crop"] == now["crop"]
+
+
+def _packed_without_colours(packed: bytes) -> bytes:
+    """As versions before the colour part packed it: three maps, and no names of them."""
+    (crop_length,) = struct.unpack("<I", packed[-4:])
+    content = zlib.decompress(packed[crop_length:-4])
+    (length,) = struct.unpack_from("<I", content)
+    header, rest = json.loads(content[4 : 4 + length]), content[4 + length :]
+    place, cells = header.pop("maps").index("colour"), math.prod(header["cells"])
+    del header["peaks"][place]
+    text = json.dumps(header).encode()
+    shorter = struct.pack("<I", len(text)) + text + rest[: place * cells] + rest[(place + 1) * cells :]
+    return packed[:crop_length] + zlib.compress(shorter) + packed[-4:]
 
 
 @pytest.mark.parametrize("cut", [0, 3, 50, -1])

@@ -90,6 +90,16 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         return {name: archive[name] for name in archive.files}
 
 
+def test_a_trace_of_before_there_were_colours_has_no_votes_of_them(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path) as writer:
+        writer.write(some_trace(5))
+    arrays = _arrays(tmp_path / "000005.npz")
+    del arrays["colour_votes"]
+    np.savez(tmp_path / "000005.npz", **arrays)  # type: ignore[arg-type]
+    read = read_trace(tmp_path, 5)
+    assert_same(read, replace(some_trace(5), colour_votes=np.zeros_like(read.combined_votes)))
+
+
 @pytest.mark.parametrize("damage", ["cut", "text", "missing", "shapes", "crop", "state", "objects"])
 def test_damage_is_a_format_error(tmp_path: Path, damage: str) -> None:
     with TraceWriter(tmp_path) as writer:

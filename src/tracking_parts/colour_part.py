@@ -3,14 +3,15 @@
 It is not in the paper (docs/decisions.md). Filter parts and ConvNetPart know shapes, and lose what turns, bends or
 blurs; its colours stay. Two histograms are kept, of the object and of what surrounds it; a pixel speaks for the object
 as far as its colour is more frequent in the first. A place's vote H_t is the mean of this over the object's box put
-there. Like every part it is believed as far as its votes have agreed with the decisions: a grey object on grey ground
-gets no say.
+there. Like every part it is believed as far as its votes have agreed with the decisions. Where object and ground have
+the same colours it has no say: its votes are even, agree with any decision, and would only hold the object where the
+mask M_c is highest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import cv2
 import numpy as np
@@ -31,6 +32,8 @@ LEAST_SEEN = 0.1  # of a box: where less of it is in the picture its colours say
 
 AGREEMENT_RATE = 0.1  # remembers some ten frames
 NO_TRUST, FULL_TRUST = 0.7, 0.95  # agreement below which it is not believed at all, above which wholly
+DISTINCT = 0.05  # contrast from which on colours tell the object from its ground
+CONFIRMED_RATE = 0.5  # weight of a frame that a person confirmed: as much as of all before it
 
 Histogram = NDArray[np.float32]  # [COLOURS], sums to 1
 Pixels = NDArray[np.bool_]  # [h, w]
@@ -44,25 +47,18 @@ class ColourPart:
     outside: Histogram
     agreement: float = 1.0  # running mean of H_t at the decision, as a share of its maximum
 
-    def __post_init__(self) -> None:
-        odds = (self.inside + UNSEEN) / (self.inside + self.outside + 2 * UNSEEN)
-        object.__setattr__(self, "_odds", odds.astype(np.float32))
-
     @classmethod
-    def first(cls, crop: Frame, box_in_crop: Box, picture_in_crop: Box) -> ColourPart:
-        """Of the first frame; where there is too little of the object or around it, one that says nothing."""
-        even = np.full(COLOURS, 1.0 / COLOURS, np.float32)
-        return cls(even, even).learned(crop, box_in_crop, picture_in_crop, 1.0)
+    def first(cls, crop: Frame, box_in_crop: Box, picture_in_crop: Box) -> ColourPart | None:
+        """Of the first frame that shows enough of the object and of what surrounds it; None of any other."""
+        seen = _seen_colours(crop, box_in_crop, picture_in_crop)
+        return None if seen is None else cls(*seen)
 
     def learned(self, crop: Frame, box_in_crop: Box, picture_in_crop: Box, rate: float) -> ColourPart:
-        """After one more frame, whose weight is ``rate``. What lies outside the picture is nobody's colour."""
-        shape, colours = crop.shape[:2], colour_numbers(crop)
-        picture = _pixels_in(picture_in_crop, shape)
-        on_object = picture & _pixels_in(_resized(box_in_crop, INNER), shape)
-        around = picture & ~_pixels_in(_resized(box_in_crop, OUTER), shape)
-        if min(np.count_nonzero(on_object), np.count_nonzero(around)) < FEWEST_PIXELS:
+        """After one more frame, whose weight is ``rate``; as before where that one shows too little."""
+        seen = _seen_colours(crop, box_in_crop, picture_in_crop)
+        if seen is None:
             return self
-        inside, outside = _histogram(colours[on_object]), _histogram(colours[around])
+        inside, outside = seen
         return ColourPart(
             (self.inside + rate * (inside - self.inside)).astype(np.float32),
             (self.outside + rate * (outside - self.outside)).astype(np.float32),
@@ -80,7 +76,19 @@ class ColourPart:
     @property
     def trust(self) -> float:
         """How far it is believed, 0 to 1."""
-        return min(max((self.agreement - NO_TRUST) / (FULL_TRUST - NO_TRUST), 0.0), 1.0)
+        by_agreement = min(max((self.agreement - NO_TRUST) / (FULL_TRUST - NO_TRUST), 0.0), 1.0)
+        return by_agreement * min(max(self.contrast / DISTINCT, 0.0), 1.0)
+
+    @cached_property
+    def contrast(self) -> float:
+        """How much more the object's own colours speak for it than those around it; 0 where they are the same."""
+        return float(np.sum((self.inside - self.outside) * self._odds))
+
+    @cached_property
+    def _odds(self) -> Histogram:
+        """How far each colour speaks for the object, 0 to 1."""
+        odds = (self.inside + UNSEEN) / (self.inside + self.outside + 2 * UNSEEN)
+        return odds.astype(np.float32)
 
     def vote(
         self, crop: Frame, cells: tuple[int, int], object_in_map: tuple[float, float], picture_in_map: Box
@@ -89,19 +97,30 @@ class ColourPart:
 
         Of a box that reaches out of the picture, what lies in it counts: beyond, the crop only repeats the border.
         """
-        odds: VoteMap = self._odds[colour_numbers(crop)]  # type: ignore[attr-defined]
-        in_cells = cv2.resize(odds, cells[::-1], interpolation=cv2.INTER_AREA)
+        in_cells = cv2.resize(self._odds[colour_numbers(crop)], cells[::-1], interpolation=cv2.INTER_AREA)
         seen = seen_share(cells, picture_in_map)
         width, height = object_in_map
         down, across = _box_sums(cells[0], round(height, 2)), _box_sums(cells[1], round(width, 2))
         area, unseen = width * height, down @ (1 - seen) @ across
-        return np.asarray(down @ (seen * in_cells) @ across / np.maximum(area - unseen, LEAST_SEEN * area), np.float32)
+        means = down @ (seen * in_cells) @ across / np.maximum(area - unseen, LEAST_SEEN * area)
+        return np.asarray(np.minimum(means, 1), np.float32)  # rounded sides may be a little too long
 
 
 def colour_numbers(crop: Frame) -> NDArray[np.int32]:
     """Which bin each pixel's colour falls into: [h, w], below COLOURS."""
     blue, green, red = (channel.astype(np.int32) for channel in cv2.split(crop >> (8 - BITS)))
     return (blue << 2 * BITS) + (green << BITS) + red
+
+
+def _seen_colours(crop: Frame, box_in_crop: Box, picture_in_crop: Box) -> tuple[Histogram, Histogram] | None:
+    """Those of the object and those around it, None if that is too little; outside the picture is nobody's colour."""
+    shape, colours = crop.shape[:2], colour_numbers(crop)
+    picture = _pixels_in(picture_in_crop, shape)
+    on_object = picture & _pixels_in(_resized(box_in_crop, INNER), shape)
+    around = picture & ~_pixels_in(_resized(box_in_crop, OUTER), shape)
+    if min(np.count_nonzero(on_object), np.count_nonzero(around)) < FEWEST_PIXELS:
+        return None
+    return _histogram(colours[on_object]), _histogram(colours[around])
 
 
 def _histogram(colours: NDArray[np.int32]) -> Histogram:
@@ -129,7 +148,7 @@ def seen_share(cells: tuple[int, int], picture_in_map: Box) -> VoteMap:
     return np.asarray(down[:, None] * across[None, :], np.float32)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # sides vary from frame to frame, and maps may be large
 def _box_sums(cells: int, length: float) -> NDArray[np.float32]:
     """Sums over a box around each cell, along one axis, as a symmetric matrix; nothing is added beyond the map."""
     apart = np.abs(np.arange(cells)[:, None] - np.arange(cells))

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from tracking_parts.colour_part import CONFIRMED_RATE
 from tracking_parts.confidence import Evidence
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part.pathway import Look, View
@@ -40,9 +41,9 @@ class Learner:
         with tolerated(events, "keeping the first frame"):
             self._keep_first(target, view, box_in_map, look)
         self._train_first(target, events)
-        self._learn_colours(target, view)
         if not target.convnet_votes and faults_in(events) and not len(target.parts):
             raise LearningError(f"nothing could be learned from the first frame: {faults_in(events)}")
+        self._learn_colours(target, view, self._config.colour_rate, events)
         self._tell_faults(target, events)
         return events
 
@@ -70,12 +71,13 @@ class Learner:
         New parts vote at once. Training is waited for.
         """
         target.parts.observe(reading.agreed)
+        target.observe_colours(reading)
         box_in_map = Box.from_centre(reading.decision.centre, *target.object_in_map(reading.view.window))
         events = ["corrected by hand"]
         with tolerated(events, "learning parts"):
             count = self._learn_parts(target, reading.view, box_in_map, Role.RELIABLE)
             events.append(f"learned {count} parts")
-        self._learn_colours(target, reading.view)
+        self._learn_colours(target, reading.view, max(self._config.colour_rate, CONFIRMED_RATE), events)
         if self._config.convnet_learns:
             self._teach_confirmed(target, reading, events)
         self._tell_faults(target, events)
@@ -103,7 +105,7 @@ class Learner:
         highly_confident = self._judge(target, reading.evidence)
         target.frames_since_learning += 1
         if reading.view.reach is not Reach.NARROW:  # which shows too little of the background
-            self._learn_colours(target, reading.view)
+            self._learn_colours(target, reading.view, self._config.colour_rate, events)
             with tolerated(events, "keeping the frame"):
                 self._keep_sample(target, reading, highly_confident, events)
             if target.frames_since_learning >= self._config.u:
@@ -120,9 +122,11 @@ class Learner:
         sure = target.monitor.state is State.TRACKING or not self._config.freeze_when_unsure
         return sure and reading.view.reach is not Reach.WIDE
 
-    def _learn_colours(self, target: Target, view: View) -> None:
+    def _learn_colours(self, target: Target, view: View, rate: float, events: list[str]) -> None:
+        """Not in the paper: docs/decisions.md."""
         if self._config.colour_weight > 0:
-            target.learn_colours(view, self._config.colour_rate)
+            with tolerated(events, "learning colours"):
+                target.learn_colours(view, rate)
 
     def is_due(self, target: Target) -> bool:
         """Whether the next frame is one of those that are always learned from."""

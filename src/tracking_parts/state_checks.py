@@ -92,10 +92,10 @@ def _check_place(values: Mapping[str, Any]) -> None:
 
 
 def _check_colour(agreement: Any, tensors: Mapping[str, Tensor], config: TrackerConfig) -> None:
-    if (agreement is not None) != (config.colour_weight > 0):
-        raise StateFileError("the tracker state is damaged: it knows colours that nobody minds, or none")
-    if agreement is None:
+    if agreement is None:  # nobody minds colours, or none could be learned yet
         return
+    if config.colour_weight <= 0:
+        raise StateFileError("the tracker state is damaged: it knows colours that nobody minds")
     _number("the colour part's agreement", agreement, 0, 1 + 1e-6)
     for name in ("colour.inside", "colour.outside"):
         shares = _require(name, tensors, (COLOURS,))

@@ -35,7 +35,7 @@ class Target:
     memory: ConfidentFrames
     rule: BestShare | WithinRadius
     updates: SequentialUpdates | BackgroundUpdates
-    colour: ColourPart | None = None  # None where nobody minds colours
+    colour: ColourPart | None = None  # None where nobody minds colours, or none could be learned yet
     centre: Point = (0.0, 0.0)  # in the image
     frame_index: int = 0
     convnet_votes: bool = False  # true after its first training
@@ -65,7 +65,7 @@ class Target:
         return mask * visible_share(shape, size, view.picture_in_map, centre) if config.mind_edges else mask
 
     def colour_votes(self, view: View) -> VoteMap | None:
-        """H_t; None where nobody minds colours."""
+        """H_t; None where there is no colour part."""
         if self.colour is None:
             return None
         return self.colour.vote(view.crop, view.window.shape, self.object_in_map(view.window), view.picture_in_map)

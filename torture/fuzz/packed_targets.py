@@ -153,7 +153,7 @@ TARGETS = (
     Target("safetensors", safetensors_file, 16384, (b'"dtype":"BF16"', b'"data_offsets":[0,', b'"shape":[')),
     Target("trace_file", trace_file, 32768, NPY_WORDS),
     Target("trace_arrays", trace_arrays, 4096, NPY_WORDS),
-    Target("state_file", state_file, 32768, (b'"dtype":"BF16"', b'"data_offsets":[0,', b'"shape":[')),
+    Target("state_file", state_file, 65536, (b'"dtype":"BF16"', b'"data_offsets":[0,', b'"shape":[')),
     Target("state_values", state_values, 8192, (b"1e400", b"[]", b"{}", b"null", b'"banks":', b"NaN", b"true")),
     Target("state_tensors", state_tensors, 64),
 )

@@ -228,7 +228,8 @@ def layout(rr: Any, targets: tuple[str, ...]) -> Any:
     """The viewer's panels: the frames large; beside them the first target's maps, all series and the log."""
     views = importlib.import_module("rerun.blueprint")
     first = rr.escape_entity_path_part(targets[0])
-    titles = {"filter": "F_t filter parts", "convnet": "C_t ConvNetPart", "combined": "P_t combined"}
+    titles = {"filter": "F_t filter parts", "convnet": "C_t ConvNetPart"}
+    titles |= {"colour": "H_t colours", "combined": "P_t combined"}
     maps = [views.Spatial2DView(origin=f"/maps/{first}/{name}", name=title) for name, title in titles.items()]
     each = [f"/series/{rr.escape_entity_path_part(target)}" for target in targets]
     shares = [f"+ {path}/{name}" for path in each for name in ("confidence", "part_agreement")]

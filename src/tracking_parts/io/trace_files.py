@@ -138,7 +138,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
     parts = PartsTrace(**{name: arrays[f"parts.{name}"] for name in _PART_FIELDS})
     if len({len(getattr(parts, name)) for name in _PART_FIELDS}) != 1:
         raise ValueError("its part arrays differ in length")
-    arrays.setdefault("colour_votes", np.zeros_like(arrays["combined_votes"]))  # older traces have none
+    arrays = {"colour_votes": np.zeros_like(arrays["combined_votes"]), **arrays}  # older traces have none
     window = CropWindow(**{name: int(value) for name, value in zip(_WINDOW_FIELDS, arrays["window"], strict=True)})
     _check_kinds(arrays)
     if arrays["crop"].shape != (window.crop_height, window.crop_width, 3):
