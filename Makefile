@@ -73,7 +73,7 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
 
 bench20: setup  ## Compare with CSRT on the sequences in DATA, resumable
-	@$(BIN)/stp bench run stp:default "stp:default?alpha=1" opencv:csrt \
+	@$(BIN)/stp bench run stp:default "stp:default?alpha=1&colour_weight=0" opencv:csrt \
 		--data $(DATA) --out $(BENCH_OUT) --processes $(PROCESSES)
 	@$(BIN)/stp bench score --data $(DATA) --out $(BENCH_OUT)
 

@@ -16,7 +16,7 @@ from core_helpers import follow, last_reading, random_weights, small_config, sma
 from synthetic import Image, SyntheticSequence
 from tracking_parts import StateFileError, Tracker
 from tracking_parts.colour_part import COLOURS, ColourPart, _box_sums, colour_numbers, seen_share
-from tracking_parts.deciding import read_votes
+from tracking_parts.deciding import Votes, read_votes
 from tracking_parts.geometry import Box
 from tracking_parts.tracker_state import TrackerState
 from tracking_parts.voting import Loudness, combine
@@ -176,8 +176,8 @@ def test_of_two_places_that_look_alike_the_one_with_the_objects_colours_is_belie
         mask = np.ones(tuple(maps.shape), np.float32)
         colours = target.colour_votes(last.view)
         with_colours, without = (
-            read_votes(last.view, maps, maps, votes, last.votes, target, tracker.config, mask).decision.centre
-            for votes in (colours, None)
+            read_votes(last.view, Votes(maps, maps, told, last.votes), target, tracker.config, mask).decision.centre
+            for told in (colours, None)
         )
     assert with_colours == pytest.approx((x, y), abs=0.6)
     assert without == pytest.approx((x - 5, y), abs=0.6)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core_helpers import follow, last_reading, small_config, small_tracker, smooth_features
 from synthetic import render_sequence
 from tracking_parts import Box, TrackerConfig
-from tracking_parts.deciding import FEWEST_WITNESSES, decide, read_votes, who_could_see
+from tracking_parts.deciding import FEWEST_WITNESSES, Votes, decide, read_votes, who_could_see
 from tracking_parts.filter_parts.learning import learn_parts
 from tracking_parts.filter_parts.patches import MIN_SEEN, inside_fraction, positive_tops
 from tracking_parts.result import State
@@ -114,9 +114,8 @@ def test_only_witnesses_count_for_confidence() -> None:
         row, column = np.indices(last.filter_map.shape)
         edge = round(last.view.picture_in_map.x)  # were the object there, half of it would be outside
         mask = ((column == edge) & (row == round(last.decision.centre[1]))).astype(np.float32)
-        reading = read_votes(
-            last.view, last.filter_map, last.convnet_map, None, last.votes, target, tracker.config, mask
-        )
+        votes = Votes(last.filter_map, last.convnet_map, None, last.votes)
+        reading = read_votes(last.view, votes, target, tracker.config, mask)
         witnesses = who_could_see(last.votes, reading.decision.centre, last.view, tracker.config)
     assert 0 < witnesses.sum() < last.votes.voting.sum()
     assert reading.evidence.part_agreement == reading.agreed[witnesses].mean()
@@ -212,7 +211,7 @@ def test_in_doubt_a_far_place_must_be_surer_by_a_margin(
 
         monkeypatch.setattr("tracking_parts.deciding.read_votes", judge)
         assert last.filter_map is not None and last.votes is not None
-        decided = decide(last.view, last.filter_map, last.convnet_map, None, last.votes, target, tracker.config)
+        decided = decide(last.view, Votes(last.filter_map, None, None, last.votes), target, tracker.config)
     assert decided.certainty == {"near": near, "far": far}[believed]
 
 

@@ -6,6 +6,7 @@ Who counts as a witness at the picture's edges: docs/decisions.md.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,20 +24,22 @@ from tracking_parts.target import Target
 from tracking_parts.voting import Loudness, VoteMap, combine
 
 
-def decide(
-    view: View,
-    filter_map: Tensor,
-    convnet_map: Tensor | None,
-    colour_map: VoteMap | None,
-    votes: PartVotes,
-    target: Target,
-    config: TrackerConfig,
-) -> Reading:
+@dataclass(frozen=True)
+class Votes:
+    """What everybody says about one look."""
+
+    filter_map: Tensor  # F_t
+    convnet_map: Tensor | None  # C_t; None while the ConvNetPart does not vote
+    colour_map: VoteMap | None  # H_t; None where there is no colour part
+    of_parts: PartVotes  # each filter part's own vote
+
+
+def decide(view: View, votes: Votes, target: Target, config: TrackerConfig) -> Reading:
     """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin.
 
     Not while lost: nothing speaks for the last place then.
     """
-    judge = partial(read_votes, view, filter_map, convnet_map, colour_map, votes, target, config)
+    judge = partial(read_votes, view, votes, target, config)
     reading = judge(target.mask(view, config))  # M_c
     if reading.certainty >= config.near_below or target.monitor.state is State.LOST:
         return reading
@@ -45,32 +48,23 @@ def decide(
     return near if elsewhere and reading.certainty < config.near_gain * near.certainty else reading
 
 
-def read_votes(
-    view: View,
-    filter_map: Tensor,
-    convnet_map: Tensor | None,
-    colour_map: VoteMap | None,
-    votes: PartVotes,
-    target: Target,
-    config: TrackerConfig,
-    mask: VoteMap,
-) -> Reading:
+def read_votes(view: View, votes: Votes, target: Target, config: TrackerConfig, mask: VoteMap) -> Reading:
     """P_t under a mask and its maximum, which parts agreed with it, and the evidence for it."""
     usual = target.loudness if config.vote_scale == "usual" else Loudness()
     colour_weight = config.colour_weight * target.colour.trust if target.colour is not None else 0.0
-    decision = combine(filter_map, convnet_map, config.alpha, mask, usual, colour_map, colour_weight)
-    agreed = votes.agreement(decision.centre, config.agreement_radius)
-    witnesses = who_could_see(votes, decision.centre, view, config)
+    decision = combine(votes.filter_map, votes.convnet_map, config.alpha, mask, usual, votes.colour_map, colour_weight)
+    agreed = votes.of_parts.agreement(decision.centre, config.agreement_radius)
+    witnesses = who_could_see(votes.of_parts, decision.centre, view, config)
     evidence = gather_evidence(witnesses, agreed, decision, target.loudness)
     return Reading(
-        view,
-        votes,
-        filter_map,
-        convnet_map,
-        colour_map,
-        decision,
-        agreed,
-        evidence,
+        view=view,
+        votes=votes.of_parts,
+        filter_map=votes.filter_map,
+        convnet_map=votes.convnet_map,
+        colour_map=votes.colour_map,
+        decision=decision,
+        agreed=agreed,
+        evidence=evidence,
         certainty=confidence(evidence, config),
     )
 

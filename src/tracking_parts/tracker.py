@@ -17,10 +17,10 @@ from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
 from tracking_parts.convnet_part.background import BackgroundUpdates
 from tracking_parts.convnet_part.updating import SequentialUpdates
-from tracking_parts.deciding import decide
+from tracking_parts.deciding import Votes, decide
 from tracking_parts.errors import CopyError, InvalidFrameError, NotInitialisedError
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
-from tracking_parts.filter_parts.society import FilterParts, PartVotes
+from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.frames import Frame, Glance, Reach, as_bgr, as_box
 from tracking_parts.geometry import Box
 from tracking_parts.io.weights import load_weights
@@ -46,7 +46,7 @@ from tracking_parts.tracker_state import (
 )
 from tracking_parts.trunk_engines import Maps
 from tracking_parts.vgg import vgg_layer
-from tracking_parts.voting import Peaks
+from tracking_parts.voting import Peaks, VoteMap
 
 
 class Tracker:
@@ -149,7 +149,8 @@ class Tracker:
             partial(self._vote_convnet, view, target),
         ]
         *heard, filter_map, convnet_map = side_by_side(tasks)  # …, F_t, C_t
-        return self._decide(view, filter_map, convnet_map, target.parts.gather(heard), target)  # P_t
+        colour_map = self._vote_colours(view, target)  # H_t
+        return self._decide(view, Votes(filter_map, convnet_map, colour_map, target.parts.gather(heard)), target)  # P_t
 
     def _read_at(self, image: Frame, target: Target, reach: Reach) -> Reading:
         glance = self._look(image, target, reach)
@@ -309,10 +310,11 @@ class Tracker:
     def _vote_convnet(self, view: View, target: Target) -> Tensor | None:
         return target.convnet.vote(view) if target.convnet_votes else None
 
-    def _decide(
-        self, view: View, filter_map: Tensor, convnet_map: Tensor | None, votes: PartVotes, target: Target
-    ) -> Reading:
-        return decide(view, filter_map, convnet_map, target.colour_votes(view), votes, target, self.config)
+    def _vote_colours(self, view: View, target: Target) -> VoteMap | None:
+        return target.colour_votes(view)
+
+    def _decide(self, view: View, votes: Votes, target: Target) -> Reading:
+        return decide(view, votes, target, self.config)
 
     def _move(self, target: Target, reading: Reading) -> None:
         target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))

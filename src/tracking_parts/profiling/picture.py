@@ -28,6 +28,7 @@ COLOURS = {
     Stage.PROJECT: "#56b4e9",
     Stage.PARTS: "#00755a",
     Stage.CONVNET: "#2fae8a",
+    Stage.COLOURS: "#5cc3a4",
     Stage.VOTE: "#86d3b9",
     Stage.BOX: "#c3ead9",
     Stage.LEARN_PARTS: "#d55e00",

@@ -24,6 +24,7 @@ class Stage(str, Enum):
     PROJECT = "project"
     PARTS = "parts"
     CONVNET = "ConvNetPart"
+    COLOURS = "colours"
     VOTE = "vote"
     BOX = "box"
     LEARN_PARTS = "learning: parts"
@@ -34,7 +35,7 @@ class Stage(str, Enum):
 GROUPS: Mapping[str, tuple[Stage, ...]] = {
     "read": (Stage.DECODE,),
     "look": (Stage.CROP, Stage.TRUNK, Stage.PROJECT),
-    "decide": (Stage.PARTS, Stage.CONVNET, Stage.VOTE, Stage.BOX),
+    "decide": (Stage.PARTS, Stage.CONVNET, Stage.COLOURS, Stage.VOTE, Stage.BOX),
     "learn": (Stage.LEARN_PARTS, Stage.LEARN_CONVNET),
     "other": (Stage.OTHER,),
 }
@@ -48,6 +49,7 @@ STEPS: Mapping[str, Stage] = {
     "_vote_parts": Stage.PARTS,
     "_hear_parts": Stage.PARTS,
     "_vote_convnet": Stage.CONVNET,
+    "_vote_colours": Stage.COLOURS,
     "_decide": Stage.VOTE,
     "_move": Stage.BOX,
     "_result": Stage.BOX,
