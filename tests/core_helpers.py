@@ -14,8 +14,9 @@ from torch import Tensor
 
 from synthetic import Image, SyntheticSequence
 from tracking_parts import Result, Tracker, TrackerConfig, WeightsError
+from tracking_parts.colour_part import ColourPart
 from tracking_parts.confident_frames import TrainingFrame
-from tracking_parts.geometry import CropWindow
+from tracking_parts.geometry import Box, CropWindow
 from tracking_parts.io.weights import load_weights
 from tracking_parts.step import Reading
 from tracking_parts.vgg import VGG_LAYERS
@@ -125,6 +126,25 @@ def dotted_picture(size: int, centre: tuple[float, float], sigma: float = 3.0) -
     squared = (index[:, None] - centre[1]) ** 2 + (index[None, :] - centre[0]) ** 2
     grey = np.rint(255 * np.exp(-0.5 * squared / sigma**2)).astype(np.uint8)
     return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+PAINTED_SIDE = 64
+PAINTED_OBJECT = Box(20, 24, 24, 16)
+RED, GREEN = (20, 20, 220), (20, 200, 20)
+
+
+def painted(box: Box, colour: tuple[int, int, int] = RED, ground: tuple[int, int, int] = GREEN) -> Image:
+    """A box of one colour on a ground of another."""
+    picture = np.full((PAINTED_SIDE, PAINTED_SIDE, 3), ground, np.uint8)
+    picture[round(box.y) : round(box.y + box.h), round(box.x) : round(box.x + box.w)] = colour
+    return picture
+
+
+def colours_of(picture: Image, box: Box = PAINTED_OBJECT, picture_in_crop: Box | None = None) -> ColourPart:
+    """What one frame teaches a colour part; without ``picture_in_crop`` the crop lies in the picture as a whole."""
+    part = ColourPart.first(picture, box, picture_in_crop or Box(0, 0, PAINTED_SIDE, PAINTED_SIDE))
+    assert part is not None
+    return part
 
 
 def centroid(picture: Image) -> tuple[float, float]:

@@ -12,38 +12,38 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_helpers import follow, last_reading, random_weights, small_config, small_tracker
-from synthetic import Image, SyntheticSequence
+from core_helpers import (
+    GREEN,
+    PAINTED_OBJECT,
+    PAINTED_SIDE,
+    RED,
+    colours_of,
+    follow,
+    last_reading,
+    painted,
+    random_weights,
+    small_config,
+    small_tracker,
+)
+from synthetic import SyntheticSequence
 from tracking_parts import StateFileError, Tracker
-from tracking_parts.colour_part import COLOURS, ColourPart, _box_sums, colour_numbers, seen_share
+from tracking_parts.colour_part import COLOURS, _box_sums, colour_numbers, seen_share
 from tracking_parts.deciding import Votes, read_votes
 from tracking_parts.geometry import Box
 from tracking_parts.tracker_state import TrackerState
 from tracking_parts.voting import Loudness, combine
 
-SIDE, STRIDE = 64, 4
+SIDE, STRIDE = PAINTED_SIDE, 4
 CELLS = (SIDE // STRIDE, SIDE // STRIDE)
 EVERYWHERE = Box(-100, -100, 300, 300)
-OBJECT = Box(20, 24, 24, 16)  # in the crop
+OBJECT = PAINTED_OBJECT  # in the crop
 IN_CELLS = (OBJECT.w / STRIDE, OBJECT.h / STRIDE)
-RED, GREEN, GREY = (20, 20, 220), (20, 200, 20), (120, 120, 120)
-
-
-def painted(box: Box, colour: tuple[int, int, int] = RED, ground: tuple[int, int, int] = GREEN) -> Image:
-    picture = np.full((SIDE, SIDE, 3), ground, np.uint8)
-    picture[round(box.y) : round(box.y + box.h), round(box.x) : round(box.x + box.w)] = colour
-    return picture
-
-
-def knowing(picture: Image, box: Box = OBJECT, picture_in_crop: Box = EVERYWHERE) -> ColourPart:
-    part = ColourPart.first(picture, box, picture_in_crop)
-    assert part is not None
-    return part
+GREY = (120, 120, 120)
 
 
 # ------------------------------------------------------------------ learning
 def test_it_knows_the_colours_of_the_object_and_of_its_ground() -> None:
-    part = knowing(painted(OBJECT))
+    part = colours_of(painted(OBJECT))
     red, green = (int(colour_numbers(np.full((1, 1, 3), colour, np.uint8))[0, 0]) for colour in (RED, GREEN))
     assert part.inside[red] == pytest.approx(1.0)
     assert part.outside[green] == pytest.approx(1.0)
@@ -57,7 +57,7 @@ def test_every_colour_has_a_number_of_its_own() -> None:
 
 
 def test_a_new_frame_weighs_as_much_as_it_is_told() -> None:
-    part = knowing(painted(OBJECT))
+    part = colours_of(painted(OBJECT))
     grey = int(colour_numbers(np.full((1, 1, 3), GREY, np.uint8))[0, 0])
     learned = part.learned(painted(OBJECT, GREY), OBJECT, EVERYWHERE, 0.25)
     assert learned.inside[grey] == pytest.approx(0.25)
@@ -67,7 +67,7 @@ def test_a_new_frame_weighs_as_much_as_it_is_told() -> None:
 def test_what_lies_outside_the_picture_is_nobodys_colour() -> None:
     picture = painted(OBJECT)
     picture[:, :30] = GREY  # as the crop repeats the border
-    part = knowing(picture, picture_in_crop=Box(30, 0, 100, 100))
+    part = colours_of(picture, picture_in_crop=Box(30, 0, 100, 100))
     grey = int(colour_numbers(np.full((1, 1, 3), GREY, np.uint8))[0, 0])
     assert part.inside[grey] == 0.0 == part.outside[grey]
 
@@ -76,7 +76,7 @@ def test_what_lies_outside_the_picture_is_nobodys_colour() -> None:
 @given(st.integers(4, 36), st.integers(4, 44))
 def test_the_vote_is_highest_where_the_object_is(x: int, y: int) -> None:
     moved = Box(x, y, OBJECT.w, OBJECT.h)
-    votes = knowing(painted(OBJECT)).vote(painted(moved), CELLS, IN_CELLS, EVERYWHERE)
+    votes = colours_of(painted(OBJECT)).vote(painted(moved), CELLS, IN_CELLS, EVERYWHERE)
     row, column = np.unravel_index(votes.argmax(), votes.shape)
     centre = ((moved.centre[0] - 0.5) / STRIDE - 0.5, (moved.centre[1] - 0.5) / STRIDE - 0.5)
     assert (column, row) == pytest.approx(centre, abs=1.0)
@@ -97,7 +97,7 @@ def test_sums_along_an_axis_are_those_of_boxes(cells: int, length: float) -> Non
 def test_votes_are_shares(seed: int, width: float, height: float, left: float, top: float) -> None:
     random = np.random.default_rng(seed)
     crop = random.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
-    part = knowing(crop)
+    part = colours_of(crop)
     votes = part.vote(crop, CELLS, (width, height), Box(left, top, 20, 20))
     assert votes.shape == CELLS and votes.dtype == np.float32
     assert np.isfinite(votes).all() and votes.min() >= 0 and votes.max() <= 1 + 1e-4
@@ -112,7 +112,7 @@ def test_an_object_half_outside_the_picture_is_voted_for_where_it_is() -> None:
     box, picture_in_crop = Box(20, 24, 24, 16), Box(32, 0, 100, 100)  # the left half is outside
     crop = painted(box)
     crop[:, :32] = GREY
-    part = knowing(crop, box, picture_in_crop)
+    part = colours_of(crop, box, picture_in_crop)
     edge = 32 / STRIDE - 0.5
     votes = part.vote(crop, CELLS, IN_CELLS, Box(edge, -0.5, 100, 100))
     inwards = votes[7, 11]
@@ -121,7 +121,7 @@ def test_an_object_half_outside_the_picture_is_voted_for_where_it_is() -> None:
 
 # ------------------------------------------------------------------ trust
 def test_who_agrees_is_believed_and_who_does_not_loses_his_say() -> None:
-    part, picture = knowing(painted(OBJECT)), painted(OBJECT)
+    part, picture = colours_of(painted(OBJECT)), painted(OBJECT)
     votes = part.vote(picture, CELLS, IN_CELLS, EVERYWHERE)
     at_peak = np.unravel_index(votes.argmax(), votes.shape)
     agreeing = disagreeing = part
@@ -135,16 +135,16 @@ def test_who_agrees_is_believed_and_who_does_not_loses_his_say() -> None:
 @given(st.floats(-1e4, 1e4), st.floats(-1e4, 1e4))
 def test_a_decision_anywhere_can_be_observed(x: float, y: float) -> None:
     votes = np.random.default_rng(0).random(CELLS).astype(np.float32)
-    assert 0 <= knowing(painted(OBJECT)).observed(votes, (x, y)).agreement <= 1
+    assert 0 <= colours_of(painted(OBJECT)).observed(votes, (x, y)).agreement <= 1
 
 
 def test_no_votes_at_all_are_no_agreement() -> None:
-    assert knowing(painted(OBJECT)).observed(np.zeros(CELLS, np.float32), (3, 3)).agreement < 1
+    assert colours_of(painted(OBJECT)).observed(np.zeros(CELLS, np.float32), (3, 3)).agreement < 1
 
 
 def test_grey_on_grey_ranks_no_place_before_another() -> None:
     picture = np.full((SIDE, SIDE, 3), GREY, np.uint8)
-    inner = knowing(picture).vote(picture, CELLS, IN_CELLS, EVERYWHERE)[4:-4, 4:-4]
+    inner = colours_of(picture).vote(picture, CELLS, IN_CELLS, EVERYWHERE)[4:-4, 4:-4]
     assert np.ptp(inner) < 1e-5
 
 

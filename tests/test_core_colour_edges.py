@@ -11,31 +11,27 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_helpers import follow, random_weights, small_tracker
-from synthetic import Image, SyntheticSequence
+from core_helpers import (
+    PAINTED_OBJECT,
+    PAINTED_SIDE,
+    RED,
+    colours_of,
+    follow,
+    painted,
+    random_weights,
+    small_tracker,
+)
+from synthetic import SyntheticSequence
 from tracking_parts import MultiTracker, StateFileError, Tracker
 from tracking_parts.colour_part import CONFIRMED_RATE, FEWEST_PIXELS, ColourPart, colour_numbers
 from tracking_parts.errors import LearningWarning
 from tracking_parts.geometry import Box
 from tracking_parts.voting import Loudness, VoteMap, combine, uncertainty_mask
 
-SIDE, CELLS = 64, (16, 16)
+SIDE, CELLS = PAINTED_SIDE, (16, 16)
 CROP = Box(0, 0, SIDE, SIDE)
-OBJECT = Box(20, 24, 24, 16)
+OBJECT = PAINTED_OBJECT
 PICTURE = Box(-0.5, -0.5, 16, 16)  # the same as CROP, in cells
-RED, GREEN = (20, 20, 220), (20, 200, 20)
-
-
-def painted(box: Box) -> Image:
-    picture = np.full((SIDE, SIDE, 3), GREEN, np.uint8)
-    picture[round(box.y) : round(box.y + box.h), round(box.x) : round(box.x + box.w)] = RED
-    return picture
-
-
-def known(picture: Image, box: Box = OBJECT, picture_in_crop: Box = CROP) -> ColourPart:
-    part = ColourPart.first(picture, box, picture_in_crop)
-    assert part is not None
-    return part
 
 
 def colour_of(tracker: Tracker) -> ColourPart:
@@ -46,20 +42,20 @@ def colour_of(tracker: Tracker) -> ColourPart:
 
 # ------------------------------------------------------------------ no contrast, no say
 def test_grey_on_the_same_grey_has_no_say() -> None:
-    part = known(np.full((SIDE, SIDE, 3), 120, np.uint8))
+    part = colours_of(np.full((SIDE, SIDE, 3), 120, np.uint8))
     assert part.agreement == 1.0  # its votes are even: they never disagree
     assert part.contrast == pytest.approx(0.0, abs=1e-6) and part.trust == pytest.approx(0.0, abs=1e-4)
 
 
 def test_red_on_green_has_a_full_say() -> None:
-    part = known(painted(OBJECT))
+    part = colours_of(painted(OBJECT))
     assert part.contrast > 0.9 and part.trust == 1.0
 
 
 def test_even_votes_do_not_hold_an_object_that_has_moved() -> None:
     """Under the mask M_c they are highest at the last centre."""
     grey = np.full((SIDE, SIDE, 3), 120, np.uint8)
-    part, filters = known(grey), torch.zeros(CELLS)
+    part, filters = colours_of(grey), torch.zeros(CELLS)
     filters[8, 12] = 1.0
     mask = uncertainty_mask(CELLS, (5.0, 8.0), 5.0, 2.0, 0.0)
     votes = part.vote(grey, CELLS, (6.0, 4.0), PICTURE)
@@ -71,7 +67,7 @@ def test_even_votes_do_not_hold_an_object_that_has_moved() -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 256))
 def test_trust_is_a_share_whatever_the_picture(seed: int, shades: int) -> None:
     crop = np.random.default_rng(seed).integers(0, shades, (SIDE, SIDE, 3), dtype=np.uint8)
-    part = known(crop)
+    part = colours_of(crop)
     assert 0 <= part.trust <= 1 and -1e-6 <= part.contrast < 1
 
 
@@ -88,7 +84,7 @@ def test_trust_is_a_share_whatever_the_picture(seed: int, shades: int) -> None:
 )
 def test_what_shows_too_little_teaches_nothing(box: Box, picture: Box) -> None:
     assert ColourPart.first(painted(OBJECT), box, picture) is None
-    part = known(painted(OBJECT))
+    part = colours_of(painted(OBJECT))
     assert part.learned(painted(OBJECT), box, picture, 0.5) is part
 
 
@@ -126,7 +122,7 @@ def test_a_state_with_colours_that_nobody_minds_is_refused(moving_object: Synthe
 def test_votes_never_exceed_one(width: float, height: float, left: float, top: float) -> None:
     """All of the crop has the object's colour, so that every sum is as high as it can be."""
     red = np.full((SIDE, SIDE, 3), RED, np.uint8)
-    votes = known(painted(OBJECT)).vote(red, CELLS, (width, height), Box(left, top, 16, 16))
+    votes = colours_of(painted(OBJECT)).vote(red, CELLS, (width, height), Box(left, top, 16, 16))
     assert np.isfinite(votes).all() and votes.min() >= 0 and votes.max() <= 1
 
 
@@ -147,7 +143,7 @@ def mean_in_box(odds: VoteMap, middle: tuple[int, int], size: tuple[float, float
 @pytest.mark.parametrize("picture", [PICTURE, Box(3.5, -0.5, 16, 16), Box(-0.5, 2.5, 9, 7)])
 def test_a_vote_is_the_mean_over_the_box_in_the_picture(size: tuple[float, float], picture: Box) -> None:
     crop = np.random.default_rng(3).integers(0, 256, (16, 16, 3), dtype=np.uint8)  # one pixel per cell
-    part = known(painted(OBJECT))
+    part = colours_of(painted(OBJECT))
     part = replace(part, inside=np.random.default_rng(4).dirichlet(np.ones(4096)).astype(np.float32))
     votes = part.vote(crop, CELLS, size, picture)
     odds = part._odds[colour_numbers(crop)]

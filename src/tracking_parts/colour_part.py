@@ -21,9 +21,8 @@ from tracking_parts.frames import Frame
 from tracking_parts.geometry import Box, Point
 from tracking_parts.voting import VoteMap
 
-BINS = 16  # per channel
-BITS = 4  # of a channel's eight, that tell its bin
-COLOURS = BINS**3
+BITS = 4  # of a channel's eight: 16 bins per channel
+COLOURS = 2 ** (3 * BITS)
 INNER, OUTER = 0.8, 1.15  # sides of the box: within the first is the object, beyond the second what surrounds it
 FEWEST_PIXELS = 9  # of each, to learn from
 UNSEEN = 1e-4  # share of every colour, on both sides: one that was never seen says nothing
