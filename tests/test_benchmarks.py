@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import compare, corrections, processes, speed
+from benchmarks import camera, compare, corrections, processes, speed
 from benchmarks.figures import Figure, as_json, at_least, at_most, missing, print_figures
 from benchmarks.videos import ROOT, Clip, ClipTimes, back_and_forth, find_clips, time_clip
 from core_helpers import random_weights, small_config, small_tracker
@@ -282,3 +283,17 @@ def test_an_annotator_corrects_what_is_wrong(way: str, vot_data: Path) -> None:
     assert work.corrections == len(work.overlaps) == len(good.overlaps) and set(work.overlaps) == {0.0}
     assert len(corrections_made) == (work.corrections if way == "correct" else 0)
     assert str(work) == f"{work.corrections} corrections, mean overlap 0.000"
+
+
+def test_the_camera_benchmark_measures_from_the_last_place_and_from_what_the_scene_did(
+    vot_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The object moves by (1.5, 0.5) over a ground that rests."""
+    found = list(camera.distances(vot_data / "moving"))
+    for in_picture, in_scene, chosen in found:
+        assert in_picture == pytest.approx(math.hypot(1.5, 0.5) / math.sqrt(32 * 28), rel=0.05)
+        assert in_scene == pytest.approx(in_picture, abs=0.05)
+        assert chosen in (in_picture, in_scene)
+    assert camera.main(["--data", str(vot_data)]) == 0
+    assert f"moving: {camera.table(found)}" in capsys.readouterr().out
+    assert camera.table([]) == "no movement"

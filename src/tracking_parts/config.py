@@ -167,6 +167,9 @@ class TrackerConfig:
     mind_edges: bool = _setting(
         True, "what would lie outside the picture counts less, is not learned, and is no witness"
     )
+    mind_camera: bool = _setting(
+        True, "the last centre moves along with the scene where that has told better where the object goes"
+    )
 
     # --- box (supplement 7.1)
     box_model: str = _setting("scale", "transformation fitted to the parts that agreed", BOX_MODELS)
@@ -346,6 +349,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "mask_floor": 0.0,
         "near_below": 0.0,
         "mind_edges": False,
+        "mind_camera": False,
         "box_model": "affine",
         "box_damping": 1.0,
         "freeze_when_unsure": False,

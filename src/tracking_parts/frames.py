@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from tracking_parts.camera import Scene
 from tracking_parts.errors import InvalidBoxError, InvalidFrameError, one_line, quoted
 from tracking_parts.geometry import Box, CropWindow
 
@@ -140,6 +141,7 @@ class Glance:
     window: CropWindow
     crop: Frame
     reach: Reach = Reach.USUAL
+    scene: Scene | None = None  # None where nobody minds the camera
 
     @classmethod
     def at(cls, frame: Frame, window: CropWindow, reach: Reach = Reach.USUAL) -> Glance:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from tracking_parts.camera import small_picture
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import InvalidFrameError, TargetNameError, quoted
 from tracking_parts.features import each_alone
@@ -101,7 +102,8 @@ class MultiTracker:
         """Find every object in the next frame, then learn from it; a frame that cannot be used changes nothing."""
         image = as_bgr(frame)
         with self._turn:
-            glances = {name: tracker.aim(image) for name, tracker in self._trackers.items()}
+            picture = small_picture(image) if self._pattern.config.mind_camera else None
+            glances = {name: tracker.aim(image, picture) for name, tracker in self._trackers.items()}
             with self._pattern.extract.engine.side_by_side() as can_be:
                 if can_be and min(self._threads, len(self)) > 1:
                     return self._each(lambda name: self._look_and_follow(self._trackers[name], glances[name]))

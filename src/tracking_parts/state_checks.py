@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tracking_parts.camera import small_size
 from tracking_parts.colour_part import COLOURS
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import StateFileError, quoted
@@ -40,6 +41,7 @@ def check_state(values: Mapping[str, Any], tensors: Mapping[str, Tensor], config
             raise StateFileError(f"the tracker state is damaged: {quoted(name)} is not finite")
     _check_plain(values)
     _check_place(values)
+    _check_camera(values, tensors, config)
     _check_colour(values["colour"], tensors, config)
     channels = {name: _check_projection(name, tap, tensors) for name, tap in _taps(config).items()}
     if set(values["projections"]) != set(channels):
@@ -89,6 +91,18 @@ def _check_place(values: Mapping[str, Any]) -> None:
     for row in linear:
         for number in row:
             _number("the outline", number, -1e3, 1e3)
+
+
+def _check_camera(values: Mapping[str, Any], tensors: Mapping[str, Tensor], config: TrackerConfig) -> None:
+    errors = values["camera"]
+    if (errors is None) == config.mind_camera:
+        raise StateFileError("the tracker state is damaged: it minds the camera where it should not, or does not")
+    if errors is None:
+        return
+    in_picture, in_scene = errors
+    for error in (in_picture, in_scene):
+        _number("an error of the camera", error, 0)
+    _require("camera.picture", tensors, small_size(tuple(values["frame_shape"])))
 
 
 def _check_colour(agreement: Any, tensors: Mapping[str, Tensor], config: TrackerConfig) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tracking_parts.box_estimation import Shape, fit_linear
+from tracking_parts.camera import Camera, Scene
 from tracking_parts.colour_part import ColourPart
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, WithinRadius
@@ -36,6 +37,7 @@ class Target:
     rule: BestShare | WithinRadius
     updates: SequentialUpdates | BackgroundUpdates
     colour: ColourPart | None = None  # None where nobody minds colours, or none could be learned yet
+    camera: Camera | None = None  # None where nobody minds it
     centre: Point = (0.0, 0.0)  # in the image
     frame_index: int = 0
     convnet_votes: bool = False  # true after its first training
@@ -45,6 +47,26 @@ class Target:
     frames_to_teach: int = 0  # chosen since the ConvNetPart was last trained
     gaze: Gaze = field(default_factory=Gaze)
     fault_told: bool = False  # the first fault of learning has been warned of
+
+    def carried_centre(self, scene: Scene | None) -> Point:
+        """Where the last centre is in the next frame: at the same place of the picture, or of the scene."""
+        if self.camera is None or scene is None:
+            return self.centre
+        return self._in_picture(self.camera.carried(self.centre, scene))
+
+    def observe_camera(self, scene: Scene | None, last_centre: Point, sure: bool) -> None:
+        """What the camera did, and, where the object was surely found, which guess of its place was the better."""
+        if self.camera is None or scene is None:
+            return
+        if sure:
+            moved = (self.centre[0] - last_centre[0], self.centre[1] - last_centre[1])
+            self.camera = self.camera.after_finding(scene, moved, math.sqrt(math.prod(self.shape.size)))
+        else:
+            self.camera = self.camera.after(scene)
+
+    def _in_picture(self, place: Point) -> Point:
+        height, width = self.frame_shape[:2]
+        return (min(max(place[0], 0.0), float(width)), min(max(place[1], 0.0), float(height)))
 
     def object_in_map(self, window: CropWindow) -> tuple[float, float]:
         """Width and height of the object, in cells of a window's map."""
@@ -99,9 +121,7 @@ class Target:
         """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
         if reading.certainty < config.hold_below:
             return
-        height, width = self.frame_shape[:2]
-        x, y = reading.view.window.image_from_map(reading.decision.centre)
-        self.centre = (min(max(x, 0.0), float(width)), min(max(y, 0.0), float(height)))
+        self.centre = self._in_picture(reading.view.window.image_from_map(reading.decision.centre))
         votes = reading.votes
         if reshape and votes is not None and reading.evidence.part_agreement >= config.min_box_agreement:
             chosen = reading.agreed & votes.voting

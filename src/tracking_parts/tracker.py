@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from tracking_parts.box_estimation import Shape
+from tracking_parts.camera import Camera, SmallPicture, small_picture
 from tracking_parts.confident_frames import ConfidentFrames, confidence_rule
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View, build_pathway
@@ -117,17 +119,26 @@ class Tracker:
             self._last = Step(reading, result, True, tuple(events))
             return result
 
-    def aim(self, frame: ArrayLike) -> Glance:
-        """Where :meth:`update` looks for the object in the next frame; nothing changes yet."""
+    def aim(self, frame: ArrayLike, picture: SmallPicture | None = None) -> Glance:
+        """Where :meth:`update` looks for the object in the next frame; nothing changes yet.
+
+        ``picture`` is the frame's :func:`small_picture`, where somebody has made it already.
+        """
         target = self._require_target()
+        image = self._next_image(frame, target)
         lost = target.monitor.state is State.LOST
         reach = target.gaze.next_reach(lost, self._learner.is_due(target), self.config)
-        return self._look(self._next_image(frame, target), target, reach)
+        if target.camera is None:
+            return self._look(image, target, reach)
+        scene = target.camera.sees(small_picture(image) if picture is None else picture, image.shape)
+        carried = replace(target, centre=target.carried_centre(scene))
+        return replace(self._look(image, carried, reach), scene=scene)
 
     def follow(self, glance: Glance, maps: Maps) -> Result:
         """:meth:`update` from the network's maps of what :meth:`aim` gave, whoever computed them."""
         target = self._require_target()
         target.frame_index += 1
+        last_centre, target.centre = target.centre, target.carried_centre(glance.scene)
         reading = self._read(self._view(glance, target, maps), target)
         reading, looked_again = look_again(target, reading, self._read_at, self.config)
 
@@ -136,6 +147,7 @@ class Tracker:
         target.gaze = target.gaze.after(reach, not looked_again and target.is_steady(reading, self.config))
         self._move(target, reading)
         result = self._result(target, certainty)
+        target.observe_camera(glance.scene, last_centre, sure=self._learner.may_learn(target, reading))
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, (*looked_again, *events))
         give_back_memory(target.frame_index)
@@ -249,6 +261,7 @@ class Tracker:
         }
         target = self._empty_target(image.shape, Shape(box.w, box.h), projections)
         target.centre = box.centre
+        target.camera = Camera(small_picture(image)) if config.mind_camera else None
         return target, self._view(glance, target, first_maps)
 
     def _empty_target(self, frame_shape: tuple[int, ...], shape: Shape, projections: dict[str, Projection]) -> Target:

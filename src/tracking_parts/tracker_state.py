@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tracking_parts.box_estimation import Shape
+from tracking_parts.camera import Camera
 from tracking_parts.colour_part import ColourPart
 from tracking_parts.confidence import StateMonitor
 from tracking_parts.confident_frames import BestShare, ConfidentFrames, TrainingFrame
@@ -35,7 +36,7 @@ from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 7"
+FORMAT = "tracking-parts state 8"
 _PLAIN = ("frame_index", "convnet_votes", "frames_since_learning", "frames_to_teach")
 
 
@@ -103,6 +104,7 @@ def pack_target(target: Target) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "loudness": [target.loudness.filters, target.loudness.convnet],
         "monitor": [target.monitor.state.value, target.monitor.missing_for, target.monitor.usual],
         "gaze": [target.gaze.steady, target.gaze.narrow_looks],
+        "camera": _pack_camera(target.camera, tensors),
         "colour": _pack_colour(target.colour, tensors),
         "projections": {name: _pack_projection(name, p, tensors) for name, p in target.projections.items()},
         "banks": _pack_banks(target.parts.banks, tensors),
@@ -124,6 +126,7 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
     target.loudness = Loudness(float(values["loudness"][0]), float(values["loudness"][1]))
     target.monitor = StateMonitor(State(values["monitor"][0]), int(values["monitor"][1]), float(values["monitor"][2]))
     target.gaze = Gaze(bool(values["gaze"][0]), int(values["gaze"][1]))
+    target.camera = _unpack_camera(values["camera"], tensors)
     target.colour = _unpack_colour(values["colour"], tensors)
     target.parts.restore(
         _unpack_banks(values["banks"], tensors, device),
@@ -140,6 +143,20 @@ def restore_target(target: Target, state: TrackerState, device: torch.device) ->
         target.updates.resume(
             target.convnet, target.memory.first, list(target.memory.recent), int(values["training_frames"])
         )
+
+
+def _pack_camera(camera: Camera | None, tensors: dict[str, Tensor]) -> list[float] | None:
+    """Put the last picture into ``tensors``; gives the errors of either guess."""
+    if camera is None:
+        return None
+    tensors["camera.picture"] = torch.from_numpy(camera.picture)
+    return [camera.picture_error, camera.scene_error]
+
+
+def _unpack_camera(errors: list[float] | None, tensors: Mapping[str, Tensor]) -> Camera | None:
+    if errors is None:
+        return None
+    return Camera(tensors["camera.picture"].numpy(), float(errors[0]), float(errors[1]))
 
 
 def _pack_colour(colour: ColourPart | None, tensors: dict[str, Tensor]) -> float | None:
