@@ -121,6 +121,14 @@ def test_window_beside_the_picture_keeps_the_rows() -> None:
     assert np.array_equal(crop, np.repeat(picture[10:74, -1:], 64, axis=1))
 
 
+@given(st.integers(-90, 120), st.integers(-90, 120), st.integers(1, 60))
+def test_border_pixels_are_repeated_outside(left: int, top: int, side: int) -> None:
+    """The slow definition: every place outside the picture shows the nearest one inside."""
+    picture = random_texture(np.random.default_rng(2), 40, 30)
+    rows, columns = (np.clip(np.arange(start, start + side), 0, end) for start, end in ((top, 29), (left, 39)))
+    assert np.array_equal(cut_crop(picture, square_window(left, top, side, side)), picture[np.ix_(rows, columns)])
+
+
 @pytest.mark.parametrize("factor", [2, 3, 4.5])
 def test_shrinking_does_not_alias(factor: float) -> None:
     """A checkerboard of single pixels is grey from afar; plain sampling would show stripes."""

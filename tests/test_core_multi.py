@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -147,6 +148,26 @@ def test_the_first_frame_takes_two_passes(frames: list[Image], monkeypatch: pyte
     monkeypatch.setattr(tracker.extract, "engine", counted)
     tracker.init(frames[0], PATHS[0][0])
     assert counts[0] == 1 and len(counts) == 2 and counts[1] > 5  # the object, and its variants
+
+
+def test_whoever_took_longest_of_late_begins_first(frames: list[Image], monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that nobody waits for one who began last and has most to do; the answers keep the order of the names."""
+    began: list[str] = []
+    with MultiTracker(small_config(), weights=random_weights()) as together:
+        for name in ("quick", "slow", "slower"):
+            together.add(frames[0], PATHS[0][0], name)
+        follow = Tracker.follow
+
+        def slowly(self: Tracker, *arguments: Any) -> Result:
+            name = next(name for name, tracker in together._trackers.items() if tracker is self)
+            began.append(str(name))
+            time.sleep({"quick": 0.0, "slow": 0.2, "slower": 0.4}[str(name)])
+            return follow(self, *arguments)
+
+        monkeypatch.setattr(Tracker, "follow", slowly)
+        found = [together.update(frame) for frame in frames[1:3]]
+    assert began == ["quick", "slow", "slower", "slower", "slow", "quick"]
+    assert [list(one) for one in found] == [["quick", "slow", "slower"]] * 2
 
 
 def test_names(frames: list[Image]) -> None:

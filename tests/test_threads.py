@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import pickle
@@ -32,6 +33,7 @@ from tracking_parts.threads import (
     trunk_threads,
     use_threads,
     wait_briefly,
+    with_idle_hands,
     work_alone,
 )
 from tracking_parts.trunk_engines import Maps, installed_engines
@@ -273,6 +275,70 @@ def test_who_works_alone_does_one_thing_after_the_other(two_threads: None) -> No
     thread.start()
     thread.join()
     assert found == [{thread.ident}]
+
+
+def test_hands_that_find_nothing_left_help_with_the_tasks_of_tasks(two_threads: None) -> None:
+    def long_task(other_is_done: threading.Event) -> set[int]:
+        assert other_is_done.wait(timeout=20)
+        for _ in range(2000):  # until the idle one has lent its hand
+            barrier = threading.Barrier(2)
+            found = set(side_by_side([partial(met_or_alone, barrier)] * 2))
+            if len(found) == 2:
+                return found
+        return found
+
+    def met_or_alone(barrier: threading.Barrier) -> int:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            barrier.wait(timeout=0.05)
+        return threading.get_ident()
+
+    for order in (1, -1):  # the long one is the caller's, or the helper's
+        done, began = threading.Event(), threading.Barrier(2)
+
+        def short(done: threading.Event = done, began: threading.Barrier = began) -> set[int]:
+            began.wait(timeout=20)
+            done.set()
+            return set()
+
+        def long(done: threading.Event = done, began: threading.Barrier = began) -> set[int]:
+            began.wait(timeout=20)
+            return long_task(done)
+
+        assert sorted(len(found) for found in side_by_side([long, short][::order])) == [0, 2]
+
+
+def test_while_all_are_busy_nobody_helps(two_threads: None) -> None:
+    began, ended = threading.Barrier(2), threading.Barrier(2)
+
+    def busy() -> set[int]:
+        began.wait(timeout=20)
+        found = set(side_by_side([threading.get_ident] * 3))
+        ended.wait(timeout=20)
+        return found
+
+    assert [len(found) for found in side_by_side([busy, busy])] == [1, 1]
+
+
+def test_what_shares_its_own_work_out_runs_beside_others_only_in_a_team(two_threads: None) -> None:
+    assert with_idle_hands([threading.get_ident] * 3) == [threading.get_ident()] * 3
+    assert side_by_side([partial(with_idle_hands, [lambda: 1, lambda: 2])] * 2) == [[1, 2]] * 2
+
+
+def test_a_failure_among_the_tasks_of_tasks_is_told_and_no_hand_is_lost(two_threads: None) -> None:
+    def failing() -> int:
+        raise ArithmeticError("deep")
+
+    for _ in range(20):
+        with pytest.raises(ArithmeticError, match="deep"):
+            side_by_side([lambda: side_by_side([failing, lambda: 1])[0], lambda: 0])
+    barrier = threading.Barrier(2)
+    assert len(set(side_by_side([lambda: met(barrier), lambda: met(barrier)]))) == 2
+
+
+def test_as_many_hands_as_the_caller_says(two_threads: None) -> None:
+    assert set(side_by_side([threading.get_ident] * 3, hands=1)) == {threading.get_ident()}
+    barrier = threading.Barrier(3)
+    assert len(set(side_by_side([lambda: met(barrier)] * 3, hands=3))) == 3
 
 
 def test_where_torch_has_several_threads_itself_it_is_left_to_it(two_threads: None) -> None:

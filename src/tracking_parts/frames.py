@@ -157,18 +157,32 @@ def cut_crop(frame: Frame, window: CropWindow) -> Frame:
     factor = min(window.width // (4 * window.crop_width), window.height // (4 * window.crop_height))
     if factor > 1:
         return cut_crop(_shrunk(frame, factor), _shrunk_window(window, factor))
-    height, width = frame.shape[:2]
-    right, bottom = window.left + window.width, window.top + window.height
-    if window.left >= 0 and window.top >= 0 and right <= width and bottom <= height:
-        piece = frame[window.top : bottom, window.left : right]
-    else:
-        rows = np.clip(np.arange(window.top, bottom), 0, height - 1)
-        columns = np.clip(np.arange(window.left, right), 0, width - 1)
-        piece = frame[rows[:, None], columns[None, :]]
+    piece = _piece(frame, window)
     # INTER_AREA averages whole source pixels when shrinking; when enlarging there is nothing to alias.
     interpolation = cv2.INTER_AREA if max(window.zoom) < 1 else cv2.INTER_LINEAR
     crop = cv2.resize(piece, (window.crop_width, window.crop_height), interpolation=interpolation)
     return np.asarray(crop, dtype=np.uint8)
+
+
+def _piece(frame: Frame, window: CropWindow) -> Frame:
+    """The window's part of the image, at its own size: a view of it, but where border pixels are repeated."""
+    (left, right), before, after = _inside(window.left, window.width, frame.shape[1])
+    (top, bottom), above, below = _inside(window.top, window.height, frame.shape[0])
+    inside = frame[top:bottom, left:right]
+    if not any((before, after, above, below)):
+        return inside
+    return np.asarray(cv2.copyMakeBorder(inside, above, below, before, after, cv2.BORDER_REPLICATE), dtype=np.uint8)
+
+
+def _inside(start: int, length: int, limit: int) -> tuple[tuple[int, int], int, int]:
+    """Which of these places lie below ``limit``, and how many are missing before and after.
+
+    Where all are beyond, the nearest one is left, to be repeated.
+    """
+    first = min(max(start, 0), limit - 1)
+    last = min(max(start + length, 1), limit)
+    before = min(first - start, length - 1) if first > start else 0
+    return (first, last), before, length - before - (last - first)
 
 
 def _shrunk(frame: Frame, factor: int) -> Frame:

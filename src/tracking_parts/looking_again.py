@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from tracking_parts.config import TrackerConfig
 from tracking_parts.frames import Frame, Reach
 from tracking_parts.result import State
 from tracking_parts.step import Reading
 from tracking_parts.target import Target
+from tracking_parts.threads import with_idle_hands
 
 ReadAt = Callable[[Frame, Target, Reach], Reading]  # one more look at a frame, around the target's last centre
 
@@ -45,11 +47,11 @@ def _look_for_another_size(target: Target, reading: Reading, read_at: ReadAt, co
     A size that leaves the frame in doubt is not believed: an object that is not there has none.
     """
     best, shape = reading, target.shape
-    for growth in (config.resize_step, 1 / config.resize_step):
-        resized = replace(target, shape=target.shape.resized(growth, config))
-        other = read_at(reading.view.frame, resized, Reach.USUAL)
+    shapes = [target.shape.resized(growth, config) for growth in (config.resize_step, 1 / config.resize_step)]
+    looks = [partial(read_at, reading.view.frame, replace(target, shape=one), Reach.USUAL) for one in shapes]
+    for other, its_shape in zip(with_idle_hands(looks), shapes, strict=True):
         if other.certainty > config.resize_gain * best.certainty:
-            best, shape = other, resized.shape
+            best, shape = other, its_shape
     if target.monitor.after(best.certainty, config).state is not State.TRACKING:
         return reading
     target.shape = shape

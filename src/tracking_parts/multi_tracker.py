@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from tracking_parts.camera import small_picture
+from tracking_parts.camera import SmallPicture, small_picture
 from tracking_parts.config import TrackerConfig
 from tracking_parts.errors import InvalidFrameError, TargetNameError, quoted
 from tracking_parts.features import each_alone
 from tracking_parts.frames import Frame, Glance, as_bgr
 from tracking_parts.geometry import Box
 from tracking_parts.result import Result
-from tracking_parts.threads import OneAtATime, in_forked_child, trunk_threads, work_alone
+from tracking_parts.threads import OneAtATime, in_forked_child, side_by_side, trunk_threads
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker import Tracker
 from tracking_parts.trunk_engines import Maps
 
 Name = str | int
+
+SECONDS_KEPT = 0.7  # of the running mean: a doubtful object is looked at for other sizes in every second frame only
 
 
 class MultiTracker:
@@ -47,7 +51,7 @@ class MultiTracker:
         self._frame_shape: tuple[int, ...] = ()
         self._next_number = 0
         self._threads = trunk_threads() if self._pattern.device.type == "cpu" else 1
-        self._workers: ThreadPoolExecutor | None = None
+        self._seconds: dict[Name, float] = {}  # of one frame, a running mean
         self._turn = OneAtATime()
 
     # ------------------------------------------------------------------ the objects
@@ -62,11 +66,7 @@ class MultiTracker:
             return self._add(image, box, name)
 
     def _add(self, image: Frame, box: Box | ArrayLike, name: Name | None) -> Name:
-        if self._trackers and image.shape != self._frame_shape:
-            (height, width), (its_height, its_width) = self._frame_shape[:2], image.shape[:2]
-            raise InvalidFrameError(
-                f"the frame is {its_width}x{its_height} pixels, that of the other targets {width}x{height}"
-            )
+        self._check_shape(image)
         chosen = self._free_number() if name is None else _checked(name)
         if chosen in self._trackers:
             raise TargetNameError(f"there is a target named {chosen!r} already")
@@ -84,6 +84,7 @@ class MultiTracker:
         with self._turn:
             self._tracker(name).close()
             del self._trackers[name]
+            self._seconds.pop(name, None)
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -102,17 +103,26 @@ class MultiTracker:
         """Find every object in the next frame, then learn from it; a frame that cannot be used changes nothing."""
         image = as_bgr(frame)
         with self._turn:
-            picture = small_picture(image) if self._pattern.config.mind_camera else None
-            glances = {name: tracker.aim(image, picture) for name, tracker in self._trackers.items()}
+            self._check_shape(image)
+            picture = small_picture(image) if self.config.mind_camera else None
             with self._pattern.extract.engine.side_by_side() as can_be:
                 if can_be and min(self._threads, len(self)) > 1:
-                    return self._each(lambda name: self._look_and_follow(self._trackers[name], glances[name]))
+                    return self._each(lambda name: self._look_and_follow(self._trackers[name], image, picture))
+            glances = {name: tracker.aim(image, picture) for name, tracker in self._trackers.items()}
             maps = self._look(glances)
             return self._each(lambda name: self._trackers[name].follow(glances[name], maps[name]))
 
-    def _look_and_follow(self, tracker: Tracker, glance: Glance) -> Result:
+    def _look_and_follow(self, tracker: Tracker, image: Frame, picture: SmallPicture | None) -> Result:
         """All of one object's frame in one thread: nobody waits for another object's crop."""
+        glance = tracker.aim(image, picture)
         return tracker.follow(glance, self._pattern.extract([glance.crop]))
+
+    def _check_shape(self, image: Frame) -> None:
+        if self._trackers and image.shape != self._frame_shape:
+            (height, width), (its_height, its_width) = self._frame_shape[:2], image.shape[:2]
+            raise InvalidFrameError(
+                f"the frame is {its_width}x{its_height} pixels, that of the other targets {width}x{height}"
+            )
 
     def _look(self, glances: Mapping[Name, Glance]) -> dict[Name, Maps]:
         """One batch per size of crop."""
@@ -126,21 +136,28 @@ class MultiTracker:
         return found
 
     def _each(self, follow: Callable[[Name], Result]) -> dict[Name, Result]:
-        """Objects share nothing that changes, so that the answers are the same in sequence and side by side."""
-        if min(self._threads, len(self)) < 2 or in_forked_child():  # whose workers have stayed behind
-            return {name: follow(name) for name in self._trackers}
-        if self._workers is None:
-            self._workers = ThreadPoolExecutor(self._threads, "targets", initializer=work_alone)
-        return dict(zip(self.names, self._workers.map(follow, self.names), strict=True))
+        """Objects share nothing that changes, so that the answers are the same in sequence and side by side.
+
+        Those that took longest of late begin first: nobody waits for one who began last and has most to do.
+        """
+        longest_first = sorted(self._trackers, key=lambda name: -self._seconds.get(name, math.inf))
+        hands = 1 if in_forked_child() else self._threads  # its helpers have stayed behind
+        tasks = [partial(self._timed, follow, name) for name in longest_first]
+        found = dict(zip(longest_first, side_by_side(tasks, hands), strict=True))
+        return {name: found[name] for name in self._trackers}
+
+    def _timed(self, follow: Callable[[Name], Result], name: Name) -> Result:
+        began = time.perf_counter()
+        result = follow(name)
+        seconds = time.perf_counter() - began
+        self._seconds[name] = seconds + SECONDS_KEPT * (self._seconds.get(name, seconds) - seconds)
+        return result
 
     # ------------------------------------------------------------------ the end
     def close(self) -> None:
         """Forget all objects and end any training in the background."""
         for name in self.names:
             self.remove(name)
-        if self._workers is not None:
-            self._workers.shutdown()
-            self._workers = None
 
     def __enter__(self) -> MultiTracker:
         return self

@@ -19,7 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,10 +137,30 @@ def threads_after_fork() -> None:
 
 
 # ---------------------------------------------------------------------- side by side
+class _Team:
+    """Threads that share the processors: whoever has nothing left to do lends a hand to the others."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.idle = 0
+
+    def lend(self) -> None:
+        with self._lock:
+            self.idle += 1
+
+    def borrow(self, most: int) -> int:
+        """How many hands are lent, at most so many; each is to be given back by :meth:`lend`."""
+        with self._lock:
+            borrowed = min(most, self.idle)
+            self.idle -= borrowed
+            return borrowed
+
+
 class _Alone(threading.local):
     """Whether this thread is one of several at work already, and so leaves them the other processors."""
 
     yes = False
+    team: _Team | None = None  # those others, where they lend hands
 
 
 _alone = _Alone()
@@ -156,32 +176,42 @@ def work_alone() -> None:
 
 
 @contextmanager
-def one_after_another() -> Iterator[None]:
-    """While it lasts this thread does alone what it would have shared: for whoever takes the time of each step."""
-    before, _alone.yes = _alone.yes, True
+def one_after_another(team: _Team | None = None) -> Iterator[None]:
+    """While it lasts this thread does alone what it would have shared: for whoever takes the time of each step.
+
+    As one of a team it shares with those of it that are idle.
+    """
+    before, _alone.yes, _alone.team = (_alone.yes, _alone.team), True, team
     try:
         yield
     finally:
-        _alone.yes = before
+        _alone.yes, _alone.team = before
 
 
 def free_hands() -> int:
     """How many threads may compute at once, this one included: one, unless torch has a single one for each."""
     import torch
 
-    return 1 if _alone.yes or torch.get_num_threads() > 1 else min(MOST_THREADS, trunk_threads())
+    if torch.get_num_threads() > 1:
+        return 1
+    if _alone.yes:
+        return 1 + (_alone.team.idle if _alone.team is not None else 0)
+    return min(MOST_THREADS, trunk_threads())
 
 
-def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
+def side_by_side(tasks: Sequence[Callable[[], T]], hands: int | None = None) -> list[T]:
     """What independent tasks answer, in their order. The first ones begin first: name the longest ones first.
 
-    As many run at once as the trunk has threads, if torch has one for each; if one raises, so does this, in the end.
+    As many run at once as the trunk has threads, if torch has one for each, or as many as ``hands``; if one raises, so
+    does this, in the end. Tasks may have tasks of their own: hands that find none of the first ones left help there.
     """
     global _helpers
     import torch
 
-    hands = min(len(tasks), free_hands())
-    if hands < 2:
+    wanted = min(len(tasks), free_hands() if hands is None else hands) - 1
+    team = _alone.team or _Team()
+    helpers = wanted if _alone.team is None else team.borrow(wanted)
+    if helpers < 1:
         return [task() for task in tasks]
     if _helpers is None:
         _helpers = ThreadPoolExecutor(MOST_THREADS - 1, "stp", initializer=work_alone)
@@ -189,7 +219,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
     inferring = torch.is_inference_mode_enabled()  # which every thread would have to be told by itself
 
     def work() -> None:
-        with torch.inference_mode(inferring):
+        with torch.inference_mode(inferring), one_after_another(team):
             while waiting:
                 try:
                     index, task = waiting.popleft()
@@ -197,17 +227,38 @@ def side_by_side(tasks: Sequence[Callable[[], T]]) -> list[T]:
                     return
                 found[index] = task()
 
-    helping = [_helpers.submit(work) for _ in range(hands - 1)]
-    try:
-        with one_after_another():
+    def help_out() -> None:
+        try:
             work()
+        finally:
+            team.lend()
+
+    is_first_of_team = _alone.team is None
+    helping = [_helpers.submit(help_out) for _ in range(helpers)]
+    try:
+        work()
+        if is_first_of_team:
+            team.lend()  # this thread only waits from here on
     finally:
         waiting.clear()
-        problems = [None if helper.cancel() else helper.exception() for helper in helping]  # who has not begun need not
+        problems = [_outcome(helper, team) for helper in helping]
     for problem in problems:
         if problem is not None:
             raise problem
     return [found[index] for index in range(len(tasks))]
+
+
+def with_idle_hands(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """What tasks answer that would share their own work out: one after the other, but where a team's hands are idle."""
+    return [task() for task in tasks] if _alone.team is None else side_by_side(tasks)
+
+
+def _outcome(helper: Future[None], team: _Team) -> BaseException | None:
+    """What a helper raised, once it is done; one that has not begun need not, and its hand is given back."""
+    if helper.cancel():
+        team.lend()
+        return None
+    return helper.exception()
 
 
 class OneAtATime:
