@@ -82,6 +82,7 @@ class Shape:
     """How the object's outline differs from the first box: a scale for the crop, and a linear map on top of it.
 
     ``stretch`` is how a person's correction changed the first box's sides beside its scale: the crops keep their sides.
+    ``lean`` is how much wider and lower it has become since by its colours: of the same area, but of other sides.
     """
 
     first_width: float
@@ -89,6 +90,7 @@ class Shape:
     scale: float = 1.0
     linear: tuple[tuple[float, float], tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0))
     stretch: tuple[float, float] = (1.0, 1.0)  # of width and height
+    lean: float = 0.0  # logarithm of width by height, against the above
 
     def polygon(self, centre: Point) -> Polygon:
         """Corners in the image, clockwise from the top left of the first box."""
@@ -108,7 +110,8 @@ class Shape:
 
     @property
     def _outline(self) -> tuple[float, float]:
-        return (self.first_width * self.stretch[0], self.first_height * self.stretch[1])
+        wider = math.exp(self.lean / 2)
+        return (self.first_width * self.stretch[0] * wider, self.first_height * self.stretch[1] / wider)
 
     def corrected(self, width: float, height: float, config: TrackerConfig) -> Shape:
         """An upright outline of this size, as a person says that it is."""
@@ -120,6 +123,11 @@ class Shape:
     def resized(self, growth: float, config: TrackerConfig) -> Shape:
         """The same outline, so many times as large."""
         return replace(self, scale=_between(self.scale * growth, 1 / config.max_box_change, config.max_box_change))
+
+    def leaning(self, pull: float, config: TrackerConfig) -> Shape:
+        """Drawn by a frame's colours (:meth:`ColourPart.lean`), and back to the sides that are known."""
+        step = _between(config.lean_gain * pull - config.lean_return * self.lean, -MAX_LEAN_STEP, MAX_LEAN_STEP)
+        return replace(self, lean=_between(self.lean + step, -MAX_LEAN, MAX_LEAN))
 
     def moved_by(self, fitted: Matrix, config: TrackerConfig) -> Shape:
         """The shape after one frame's fit: damped, and bounded per frame and in all.
@@ -157,5 +165,7 @@ def _between(value: float, low: float, high: float) -> float:
     return max(low, min(high, value))
 
 
+MAX_LEAN_STEP = 0.08  # of the logarithm of width by height, per frame
+MAX_LEAN = 1.4  # in all: some two times as wide and half as high
 MIN_DETERMINANT = 0.05  # of rotation and shear alone, 1 where nothing is squeezed
 MAX_STRETCH = 2.0  # of rotation and shear alone: beyond it a fit is not believed

@@ -10,6 +10,7 @@ mask M_c is highest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -32,6 +33,7 @@ LEAST_SEEN = 0.1  # of a box: where less of it is in the picture its colours say
 AGREEMENT_RATE = 0.1  # remembers some ten frames
 NO_TRUST, FULL_TRUST = 0.7, 0.95  # agreement below which it is not believed at all, above which wholly
 DISTINCT = 0.05  # contrast from which on colours tell the object from its ground
+LEANS = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3)  # logarithms of width by height at which a box's colours are compared
 CONFIRMED_RATE = 0.5  # weight of a frame that a person confirmed: as much as of all before it
 
 Histogram = NDArray[np.float32]  # [COLOURS], sums to 1
@@ -103,6 +105,32 @@ class ColourPart:
         area, unseen = width * height, down @ (1 - seen) @ across
         means = down @ (seen * in_cells) @ across / np.maximum(area - unseen, LEAST_SEEN * area)
         return np.asarray(np.minimum(means, 1), np.float32)  # rounded sides may be a little too long
+
+    def lean(self, crop: Frame, box_in_crop: Box, picture_in_crop: Box) -> float:
+        """How much more of its colours would be the object's, were the box wider and lower, by how far.
+
+        The slope of H_t at one place over boxes of the same area, whose logarithm of width by height varies; below 0
+        narrower and higher ones are better. What lies outside the picture is nobody's colour.
+        """
+        height, width = crop.shape[:2]
+        seen = (max(picture_in_crop.x, 0), max(picture_in_crop.y, 0))
+        left, top, right, bottom = *seen, *map(min, (width, height), picture_in_crop.xyxy[2:])
+        sums = cv2.integral(self._odds[colour_numbers(crop)])
+        means = []
+        for box in (_leaning(box_in_crop, lean) for lean in LEANS):
+            x0, x1 = round(max(box.x, left)), round(min(box.x + box.w, right))
+            y0, y1 = round(max(box.y, top)), round(min(box.y + box.h, bottom))
+            if x1 <= x0 or y1 <= y0:
+                return 0.0
+            total = sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
+            means.append(total / ((x1 - x0) * (y1 - y0)))
+        return float(np.dot(LEANS, means) / np.dot(LEANS, LEANS))
+
+
+def _leaning(box: Box, lean: float) -> Box:
+    """Of the same centre and area, but wider and lower."""
+    wider = math.exp(lean / 2)
+    return Box.from_centre(box.centre, box.w * wider, box.h / wider)
 
 
 def colour_numbers(crop: Frame) -> NDArray[np.int32]:

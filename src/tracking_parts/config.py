@@ -176,6 +176,10 @@ class TrackerConfig:
     box_damping: float = _setting(0.3, "share of the fitted change of the box that is applied per frame", low=0, high=1)
     max_box_step: float = _setting(0.04, "largest relative change of a side per frame", low=0, high=1)
     max_box_change: float = _setting(4.0, "largest relative change of a side against the first frame", low=1)
+    lean_gain: float = _setting(
+        1.0, "how far a frame's colours make the box wider and lower, or narrower and higher; 0: never", low=0, high=10
+    )
+    lean_return: float = _setting(0.2, "share of that by which each frame takes it back", low=0, high=1)
     min_box_agreement: float = _setting(0.25, "share of parts that must agree before the box changes", low=0, high=1)
 
     # --- confidence and state
@@ -352,6 +356,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "mind_camera": False,
         "box_model": "affine",
         "box_damping": 1.0,
+        "lean_gain": 0.0,
         "freeze_when_unsure": False,
         "lost_below": 0.0,
         "unusual_below": 0.0,

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tracking_parts.box_estimation import MAX_LEAN
 from tracking_parts.camera import small_size
 from tracking_parts.colour_part import COLOURS
 from tracking_parts.config import TrackerConfig
@@ -81,9 +82,9 @@ def _check_place(values: Mapping[str, Any]) -> None:
         _number("a frame's side", side, MIN_FRAME_SIDE, LARGEST_SIDE)
     for place, side in zip(values["centre"], (width, height), strict=True):
         _number("the centre", place, 0, side)
-    first_width, first_height, scale, linear, *stretches = values["shape"]
+    first_width, first_height, scale, linear, (wider, taller), lean = values["shape"]
     _number("the scale", scale, 1e-6, 1e6)
-    wider, taller = stretches[0] if stretches else (1.0, 1.0)  # older files have none
+    _number("the lean", lean, -MAX_LEAN, MAX_LEAN)
     for first, stretch, side in ((first_width, wider, width), (first_height, taller, height)):
         _number("the first box", first, 0.5, LARGEST_IN_FRAMES * side)
         _number("a stretch", stretch, 1e-6, 1e6)

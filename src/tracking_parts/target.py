@@ -105,6 +105,13 @@ class Target:
         if self.colour is not None and reading.colour_map is not None:
             self.colour = self.colour.observed(reading.colour_map, reading.decision.centre)
 
+    def lean_by_colours(self, view: View, config: TrackerConfig) -> None:
+        """Which sides the object has here, of the area that the parts have found."""
+        if self.colour is not None and config.lean_gain > 0 and config.box_model != "fixed":
+            box_in_crop = view.window.box_in_crop(self.shape.box(self.centre))
+            pull = self.colour.trust * self.colour.lean(view.crop, box_in_crop, view.picture_in_crop)
+            self.shape = self.shape.leaning(pull, config)
+
     def place(self, box: Box, config: TrackerConfig) -> None:
         """Where a person says that it is; whatever was doubted before is settled."""
         self.centre, self.shape = box.centre, self.shape.corrected(box.w, box.h, config)
@@ -129,3 +136,5 @@ class Target:
                 chosen &= reading.view.picture_in_map.holds(votes.positions + votes.offsets)
             found = votes.offsets[chosen] + votes.positions[chosen] - np.array(reading.decision.centre)
             self.shape = self.shape.moved_by(fit_linear(votes.anchors[chosen], found, config.box_model), config)
+        if reshape:
+            self.lean_by_colours(reading.view, config)

@@ -296,12 +296,12 @@ def _frame_reader(
 
 def pack_shape(shape: Shape) -> list[Any]:
     linear = [list(row) for row in shape.linear]
-    return [shape.first_width, shape.first_height, shape.scale, linear, list(shape.stretch)]
+    return [shape.first_width, shape.first_height, shape.scale, linear, list(shape.stretch), shape.lean]
 
 
 def unpack_shape(values: list[Any]) -> Shape:
     width, height, scale = (float(value) for value in values[:3])
     (a, b), (c, d) = values[3]
-    wider, taller = values[4] if len(values) > 4 else (1.0, 1.0)  # older files have none
+    (wider, taller), lean = values[4], float(values[5])
     linear = ((float(a), float(b)), (float(c), float(d)))
-    return Shape(width, height, scale, linear, (float(wider), float(taller)))
+    return Shape(width, height, scale, linear, (float(wider), float(taller)), lean)
