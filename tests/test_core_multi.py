@@ -202,7 +202,7 @@ def test_what_cannot_be_used_changes_nothing(frames: list[Image]) -> None:
             each.add(frames[0], PATHS[1][0], "b")
         with pytest.raises(InvalidFrameError, match="60x50"):
             tracker.update(other_size)
-        with pytest.raises(InvalidFrameError, match="60x50 pixels, that of the other targets 160x112"):
+        with pytest.raises(InvalidFrameError, match="60x50 pixels, the targets' frames are 160x112"):
             tracker.add(other_size, (10, 10, 20, 20))
         with pytest.raises(InvalidFrameError):
             tracker.update(None)  # type: ignore[arg-type]

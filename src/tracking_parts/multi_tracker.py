@@ -121,7 +121,7 @@ class MultiTracker:
         if self._trackers and image.shape != self._frame_shape:
             (height, width), (its_height, its_width) = self._frame_shape[:2], image.shape[:2]
             raise InvalidFrameError(
-                f"the frame is {its_width}x{its_height} pixels, that of the other targets {width}x{height}"
+                f"the frame is {its_width}x{its_height} pixels, the targets' frames are {width}x{height}"
             )
 
     def _look(self, glances: Mapping[Name, Glance]) -> dict[Name, Maps]:
