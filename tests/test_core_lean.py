@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,8 +108,16 @@ def test_an_object_that_turns_is_followed_by_its_sides() -> None:
     assert min(leaning) > 0.5
 
 
+@pytest.mark.parametrize("model", ["similarity", "affine"])
+def test_an_outline_that_turns_by_itself_does_not_lean(model: str) -> None:
+    """Its sides are those that were first seen: colours, which see it upright, would pull the wrong ones."""
+    tracker = small_tracker(box_model=model)
+    follow(tracker, turning())
+    assert tracker._require_target().shape.lean == 0.0
+
+
 @pytest.mark.parametrize("settings", [{"lean_gain": 0.0}, {"box_model": "fixed"}, {"colour_weight": 0.0}])
-def test_who_does_not_want_it_has_the_first_sides(settings: dict[str, object]) -> None:
+def test_who_does_not_want_it_has_the_first_sides(settings: dict[str, Any]) -> None:
     for result in follow(small_tracker(**settings), turning()):
         assert result.box.w / result.box.h == pytest.approx(40 / 24, rel=1e-6)
 

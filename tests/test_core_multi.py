@@ -16,6 +16,7 @@ from core_helpers import random_weights, small_config
 from synthetic import Image, moving_boxes, paste, random_texture
 from tracking_parts import (
     Box,
+    BusyError,
     InvalidBoxError,
     InvalidFrameError,
     MultiTracker,
@@ -134,6 +135,24 @@ def test_one_pass_for_all(frames: list[Image], monkeypatch: pytest.MonkeyPatch) 
         results = tracker.update(frames[2])
         assert shapes == [(2, 3, 64, 64), (1, 3, 104, 104)]
         assert list(results) == [0, 1, 2]
+
+
+def test_one_is_not_corrected_while_all_are_looked_for(frames: list[Image], monkeypatch: pytest.MonkeyPatch) -> None:
+    with make() as tracker:
+        tracker.add(frames[0], PATHS[0][0])
+        refused = []
+
+        def impatient(*arguments: object) -> None:
+            with pytest.raises(BusyError):
+                tracker.correct(frames[0], PATHS[0][0], 0)
+            refused.append(True)
+
+        monkeypatch.setattr(tracker, "_each", impatient)
+        tracker.update(frames[1])
+        assert refused
+        monkeypatch.undo()
+        tracker.update(frames[1])
+        assert tracker.correct(frames[1], PATHS[0][1], 0).confidence == 1.0
 
 
 def test_the_first_frame_takes_two_passes(frames: list[Image], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from tracking_parts.threads import (
     MOST_THREADS,
     OneAtATime,
     Watch,
+    _alone,
     available_processors,
     default_threads,
     in_forked_child,
@@ -247,6 +248,35 @@ def test_every_task_computes_with_one_thread_and_as_its_caller_does(two_threads:
         barrier = threading.Barrier(2)
         with torch.inference_mode(inferring):
             assert side_by_side([partial(task, barrier)] * 2) == [(1, inferring)] * 2
+
+
+def test_hands_compute_with_as_many_threads_as_who_asks_now(two_threads: None) -> None:
+    """They keep what they were told when torch had more."""
+
+    def threads(barrier: threading.Barrier) -> int:
+        barrier.wait(timeout=20)
+        return torch.get_num_threads()
+
+    for count in (2, 1, 2, 1):
+        torch.set_num_threads(count)
+        assert side_by_side([partial(threads, threading.Barrier(2))] * 2, hands=2) == [count] * 2
+
+
+def test_nobody_lends_a_hand_that_is_not_there(two_threads: None) -> None:
+    def idle_hands() -> int:
+        assert side_by_side([]) == []
+        return 0 if _alone.team is None else _alone.team.idle
+
+    assert side_by_side([idle_hands], hands=1) == [0]
+    barrier = threading.Barrier(2)
+
+    def both_at_work() -> int:
+        barrier.wait(timeout=20)
+        idle = idle_hands()
+        barrier.wait(timeout=20)
+        return idle
+
+    assert side_by_side([both_at_work] * 2, hands=2) == [0, 0]
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])

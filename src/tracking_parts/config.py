@@ -177,10 +177,15 @@ class TrackerConfig:
     max_box_step: float = _setting(0.04, "largest relative change of a side per frame", low=0, high=1)
     max_box_change: float = _setting(4.0, "largest relative change of a side against the first frame", low=1)
     lean_gain: float = _setting(
-        1.0, "how far a frame's colours make the box wider and lower, or narrower and higher; 0: never", low=0, high=10
+        1.0,
+        "how far a frame's colours make a box that only changes its scale wider and lower, or the other way; 0: never",
+        low=0,
+        high=10,
     )
     lean_return: float = _setting(0.2, "share of that by which each frame takes it back", low=0, high=1)
-    min_box_agreement: float = _setting(0.25, "share of parts that must agree before the box changes", low=0, high=1)
+    min_box_agreement: float = _setting(
+        0.25, "share of parts that must agree before the box's size changes", low=0, high=1
+    )
 
     # --- confidence and state
     confidence_weights: tuple[float, ...] = _setting(
@@ -195,7 +200,9 @@ class TrackerConfig:
     doubt_after: int = _setting(3, "frames in a row below it until more is asked of what claims to be it", low=1)
     found_above: float = _setting(0.5, "namely this share of the usual confidence", low=0, high=1)
     freeze_when_unsure: bool = _setting(True, "learn nothing and keep the box's size unless the state is tracking")
-    hold_below: float = _setting(0.09, "confidence below which the centre stays where it was", low=0, high=1)
+    hold_below: float = _setting(
+        0.09, "confidence below which the centre stays where it was, in the picture or in the scene", low=0, high=1
+    )
     lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
 

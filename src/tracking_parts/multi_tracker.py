@@ -77,7 +77,8 @@ class MultiTracker:
 
     def correct(self, frame: ArrayLike, box: Box | ArrayLike, name: Name) -> Result:
         """Put one object into ``box`` of the last frame, and learn that it is there; see :meth:`Tracker.correct`."""
-        return self._tracker(name).correct(frame, box)
+        with self._turn:
+            return self._tracker(name).correct(frame, box)
 
     def remove(self, name: Name) -> None:
         """Forget one object."""

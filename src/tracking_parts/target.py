@@ -54,11 +54,11 @@ class Target:
             return self.centre
         return self._in_picture(self.camera.carried(self.centre, scene))
 
-    def observe_camera(self, scene: Scene | None, last_centre: Point, sure: bool) -> None:
+    def observe_camera(self, scene: Scene | None, last_centre: Point, found: bool) -> None:
         """What the camera did, and, where the object was surely found, which guess of its place was the better."""
         if self.camera is None or scene is None:
             return
-        if sure:
+        if found:
             moved = (self.centre[0] - last_centre[0], self.centre[1] - last_centre[1])
             self.camera = self.camera.after_finding(scene, moved, math.sqrt(math.prod(self.shape.size)))
         else:
@@ -106,8 +106,11 @@ class Target:
             self.colour = self.colour.observed(reading.colour_map, reading.decision.centre)
 
     def lean_by_colours(self, view: View, config: TrackerConfig) -> None:
-        """Which sides the object has here, of the area that the parts have found."""
-        if self.colour is not None and config.lean_gain > 0 and config.box_model != "fixed":
+        """Which sides the object has here, of the area that the parts have found.
+
+        Not of an outline whose turns and shears the parts tell: those have its sides in them.
+        """
+        if self.colour is not None and config.lean_gain > 0 and config.box_model == "scale":
             box_in_crop = view.window.box_in_crop(self.shape.box(self.centre))
             pull = self.colour.trust * self.colour.lean(view.crop, box_in_crop, view.picture_in_crop)
             self.shape = self.shape.leaning(pull, config)
@@ -125,7 +128,10 @@ class Target:
         return near and sure and reading.evidence.part_agreement >= config.min_box_agreement
 
     def move(self, reading: Reading, config: TrackerConfig, reshape: bool) -> None:
-        """The next centre l_{t+1}, and the box from the parts that agreed; without any evidence nothing moves."""
+        """The next centre l_{t+1}, and the box from the parts that agreed and the colours.
+
+        Without any evidence it stays where it was, in the picture or in the scene.
+        """
         if reading.certainty < config.hold_below:
             return
         self.centre = self._in_picture(reading.view.window.image_from_map(reading.decision.centre))

@@ -151,7 +151,7 @@ class _Team:
     def borrow(self, most: int) -> int:
         """How many hands are lent, at most so many; each is to be given back by :meth:`lend`."""
         with self._lock:
-            borrowed = min(most, self.idle)
+            borrowed = max(0, min(most, self.idle))
             self.idle -= borrowed
             return borrowed
 
@@ -204,6 +204,7 @@ def side_by_side(tasks: Sequence[Callable[[], T]], hands: int | None = None) -> 
 
     As many run at once as the trunk has threads, if torch has one for each, or as many as ``hands``; if one raises, so
     does this, in the end. Tasks may have tasks of their own: hands that find none of the first ones left help there.
+    Each computes with as many of torch's threads as whoever asks.
     """
     global _helpers
     import torch
@@ -214,9 +215,11 @@ def side_by_side(tasks: Sequence[Callable[[], T]], hands: int | None = None) -> 
     if helpers < 1:
         return [task() for task in tasks]
     if _helpers is None:
-        _helpers = ThreadPoolExecutor(MOST_THREADS - 1, "stp", initializer=work_alone)
+        most = max(MOST_THREADS, available_processors())  # they begin as they are needed
+        _helpers = ThreadPoolExecutor(most - 1, "stp", initializer=work_alone)
     waiting, found = deque(enumerate(tasks)), dict[int, T]()
-    inferring = torch.is_inference_mode_enabled()  # which every thread would have to be told by itself
+    # Every thread has to be told these by itself, and keeps what it was told.
+    inferring, torch_threads = torch.is_inference_mode_enabled(), torch.get_num_threads()
 
     def work() -> None:
         with torch.inference_mode(inferring), one_after_another(team):
@@ -229,6 +232,8 @@ def side_by_side(tasks: Sequence[Callable[[], T]], hands: int | None = None) -> 
 
     def help_out() -> None:
         try:
+            if torch.get_num_threads() != torch_threads:
+                torch.set_num_threads(torch_threads)
             work()
         finally:
             team.lend()

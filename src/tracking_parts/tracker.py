@@ -147,21 +147,22 @@ class Tracker:
         target.gaze = target.gaze.after(reach, not looked_again and target.is_steady(reading, self.config))
         self._move(target, reading)
         result = self._result(target, certainty)
-        target.observe_camera(glance.scene, last_centre, sure=self._learner.may_learn(target, reading))
+        found = certainty >= self.config.hold_below and self._learner.may_learn(target, reading)
+        target.observe_camera(glance.scene, last_centre, found)
         highly_confident, events = self._learner.learn(target, reading)
         self._last = Step(reading, result, highly_confident, (*looked_again, *events))
         give_back_memory(target.frame_index)
         return result
 
     def _read(self, view: View, target: Target) -> Reading:
-        """What both pathways make of one look, and every part's own vote, side by side; then the decision."""
+        """What everybody makes of one look, and every part's own vote, side by side; then the decision."""
         tasks: list[Callable[[], Any]] = [
             *(partial(self._hear_parts, hearing) for hearing in target.parts.hearings(view.features)),
             partial(self._vote_parts, view, target),
             partial(self._vote_convnet, view, target),
+            partial(self._vote_colours, view, target),
         ]
-        *heard, filter_map, convnet_map = side_by_side(tasks)  # …, F_t, C_t
-        colour_map = self._vote_colours(view, target)  # H_t
+        *heard, filter_map, convnet_map, colour_map = side_by_side(tasks)  # …, F_t, C_t, H_t
         return self._decide(view, Votes(filter_map, convnet_map, colour_map, target.parts.gather(heard)), target)  # P_t
 
     def _read_at(self, image: Frame, target: Target, reach: Reach) -> Reading:
