@@ -19,6 +19,7 @@ from tracking_parts.frames import Reach
 from tracking_parts.geometry import Point
 from tracking_parts.looking import CROP_UNIT, MAX_CROP_SIDE, Gaze, search_window
 from tracking_parts.looking_again import look_again
+from tracking_parts.threads import with_idle_hands
 
 SIZES = st.tuples(st.floats(8, 400), st.floats(8, 400))
 CENTRE = (300.0, 200.0)
@@ -243,6 +244,8 @@ def test_a_wide_look_must_be_surer_by_a_margin(gain: float, believed: bool) -> N
         unclear = replace(tracker._last.reading, certainty=0.1)
         wide = replace(unclear, certainty=0.2)
         config = tracker.config.override(widen_below=0.3)
-        reading, events = look_again(tracker._require_target(), unclear, lambda image, target, reach: wide, config)
+        reading, events = look_again(
+            tracker._require_target(), unclear, lambda image, target, reach: wide, with_idle_hands, config
+        )
     assert (reading is wide) == believed
     assert events == ["looked again, widely"]

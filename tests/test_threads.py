@@ -106,6 +106,24 @@ def test_how_many_there_are_changes_no_bit(engine: str, moving_object: Synthetic
     assert answers[0] == answers[1] == answers[2]
 
 
+@pytest.mark.parametrize("engine", installed_engines())
+def test_looks_for_another_size_are_taken_side_by_side(engine: str, moving_object: SyntheticSequence) -> None:
+    """Where the engine can, and nobody else is at work; the answers are the same."""
+    answers, hands = [], []
+    for count in (1, 2):
+        use_threads(count)
+        config = small_config(resize_below=1.0, resize_every=1, resize_gain=1.0)
+        with Tracker(config, weights=random_weights(), engine=engine) as tracker:
+            tracker.init(moving_object.frames[0], moving_object.boxes[0])
+            answers.append([tracker.update(frame) for frame in moving_object.frames[1:8]])
+            looks = [partial(met, threading.Barrier(count))] * count
+            hands.append(len(set(tracker._read_all(looks))) if engine == "ncnn" else count)  # type: ignore[arg-type]
+            with one_after_another():
+                assert set(tracker._read_all([threading.get_ident] * 2)) == {threading.get_ident()}  # type: ignore
+    assert hands == [1, 2]
+    assert answers[0] == answers[1] or engine == "torch"  # whose convolutions may sum in another order
+
+
 # --------------------------------------------------------------------------- a machine that others use
 class Machine:
     """Says what time was spent by whom; a second passes between two looks."""

@@ -6,7 +6,7 @@ there at all may have moved far (docs/decisions.md). The surest look is believed
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,19 +15,21 @@ from tracking_parts.frames import Frame, Reach
 from tracking_parts.result import State
 from tracking_parts.step import Reading
 from tracking_parts.target import Target
-from tracking_parts.threads import with_idle_hands
 
 ReadAt = Callable[[Frame, Target, Reach], Reading]  # one more look at a frame, around the target's last centre
+ReadAll = Callable[[Sequence[Callable[[], Reading]]], list[Reading]]  # several looks that need not wait for each other
 
 
-def look_again(target: Target, reading: Reading, read_at: ReadAt, config: TrackerConfig) -> tuple[Reading, list[str]]:
+def look_again(
+    target: Target, reading: Reading, read_at: ReadAt, read_all: ReadAll, config: TrackerConfig
+) -> tuple[Reading, list[str]]:
     """The reading that is believed, and what was done for it, in words. Another size becomes the target's."""
     events = []
     if reading.view.reach is Reach.NARROW and not target.is_steady(reading, config, tolerance=2.0):
         reading = read_at(reading.view.frame, target, Reach.USUAL)
         events.append("looked again, less narrowly")
     if reading.view.reach is Reach.USUAL and _may_be_of_another_size(target, reading, config):
-        reading = _look_for_another_size(target, reading, read_at, config)
+        reading = _look_for_another_size(target, reading, read_at, read_all, config)
         events.append("looked again, for another size")
     if reading.view.reach is Reach.USUAL and reading.certainty < config.widen_below:
         wide = read_at(reading.view.frame, target, Reach.WIDE)
@@ -41,7 +43,9 @@ def _may_be_of_another_size(target: Target, reading: Reading, config: TrackerCon
     return is_its_turn and reading.certainty < config.resize_below and config.box_model != "fixed"
 
 
-def _look_for_another_size(target: Target, reading: Reading, read_at: ReadAt, config: TrackerConfig) -> Reading:
+def _look_for_another_size(
+    target: Target, reading: Reading, read_at: ReadAt, read_all: ReadAll, config: TrackerConfig
+) -> Reading:
     """Parts that see the object at a wrong size agree no more, and could not fit its size: try its neighbours.
 
     A size that leaves the frame in doubt is not believed: an object that is not there has none.
@@ -49,7 +53,7 @@ def _look_for_another_size(target: Target, reading: Reading, read_at: ReadAt, co
     best, shape = reading, target.shape
     shapes = [target.shape.resized(growth, config) for growth in (config.resize_step, 1 / config.resize_step)]
     looks = [partial(read_at, reading.view.frame, replace(target, shape=one), Reach.USUAL) for one in shapes]
-    for other, its_shape in zip(with_idle_hands(looks), shapes, strict=True):
+    for other, its_shape in zip(read_all(looks), shapes, strict=True):
         if other.certainty > config.resize_gain * best.certainty:
             best, shape = other, its_shape
     if target.monitor.after(best.certainty, config).state is not State.TRACKING:

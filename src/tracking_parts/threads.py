@@ -253,6 +253,11 @@ def side_by_side(tasks: Sequence[Callable[[], T]], hands: int | None = None) -> 
     return [found[index] for index in range(len(tasks))]
 
 
+def others_are_idle() -> bool:
+    """Whether this thread, one of no team, may share its work out to others."""
+    return _alone.team is None and free_hands() > 1
+
+
 def with_idle_hands(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """What tasks answer that would share their own work out: one after the other, but where a team's hands are idle."""
     return [task() for task in tasks] if _alone.team is None else side_by_side(tasks)

@@ -36,7 +36,7 @@ from tracking_parts.spare_memory import give_back_memory, keep_large_blocks_apar
 from tracking_parts.state_checks import check_state
 from tracking_parts.step import Reading, Step, build_trace, first_reading, told_reading
 from tracking_parts.target import Target
-from tracking_parts.threads import OneAtATime, side_by_side, threads_after_fork
+from tracking_parts.threads import OneAtATime, others_are_idle, side_by_side, threads_after_fork, with_idle_hands
 from tracking_parts.trace import FrameTrace
 from tracking_parts.tracker_state import (
     TrackerState,
@@ -77,6 +77,7 @@ class Tracker:
         self._weights = load_weights() if weights is None else checked_weights(weights, tuple(taps))
         frozen = trunk_weights(self._weights, self.config.trunk)
         self._extract = FeatureExtractor(frozen, tuple(taps), self.device, engine)
+        self._extract.engine.expect_batches()
         self.engine = self._extract.engine.name  # the one that was found: torch or ncnn
         self._stride = vgg_layer(self.config.tap).stride
         self._learner = Learner(self.config)
@@ -140,7 +141,7 @@ class Tracker:
         target.frame_index += 1
         last_centre, target.centre = target.centre, target.carried_centre(glance.scene)
         reading = self._read(self._view(glance, target, maps), target)
-        reading, looked_again = look_again(target, reading, self._read_at, self.config)
+        reading, looked_again = look_again(target, reading, self._read_at, self._read_all, self.config)
 
         certainty, reach = reading.certainty, reading.view.reach
         target.monitor = target.monitor.after(certainty, self.config)
@@ -168,6 +169,13 @@ class Tracker:
     def _read_at(self, image: Frame, target: Target, reach: Reach) -> Reading:
         glance = self._look(image, target, reach)
         return self._read(self._view(glance, target, self._extract([glance.crop])), target)
+
+    def _read_all(self, looks: Sequence[Callable[[], Reading]]) -> list[Reading]:
+        """Several looks, each by a thread of its own if there are idle ones: nobody then waits at every layer's end."""
+        if not others_are_idle():
+            return with_idle_hands(looks)
+        with self._extract.engine.side_by_side() as can_be:
+            return side_by_side(looks) if can_be else [look() for look in looks]
 
     @property
     def extract(self) -> FeatureExtractor:
