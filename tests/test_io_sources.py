@@ -152,3 +152,12 @@ def test_a_stream(clip: Path, server: str) -> None:
     assert error is None
     with pytest.raises(SourceError, match="cannot open http"):
         open_source(f"{server}/absent.mp4")
+
+
+def test_a_picture_whose_side_has_thousands_of_digits_is_refused_in_one_short_line(tmp_path: Path) -> None:
+    """Found by fuzzing."""
+    path = tmp_path / "huge.ppm"
+    path.write_bytes(b"P6 16 " + b"1" * 4000 + b" 255\n")
+    with pytest.raises(SourceError, match="more than are decoded") as refused:
+        read_image(path)
+    assert len(str(refused.value)) < 300

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 
 MOST_PIXELS = 8192 * 8192  # of a picture that is decoded at all
+MOST_SIDE = 2**32  # that is told of one: it may be written with thousands of digits
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SOF = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
@@ -53,7 +54,7 @@ def _announced(content: bytes) -> tuple[int, int] | None:
         return _tiff_size(content)
     if re.match(rb"P[1-6]\s", start):
         words = re.sub(rb"#[^\n]*", b" ", content[2:4096]).split(maxsplit=2)
-        return int(words[0]), int(words[1])
+        return min(int(words[0]), MOST_SIDE), min(int(words[1]), MOST_SIDE)
     return None
 
 
