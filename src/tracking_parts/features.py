@@ -141,7 +141,7 @@ class FeatureExtractor:
         self.engine: TrunkEngine = choose_engine(engine, TorchTrunk(weights, taps, device), weights, taps, device)
 
     def expect_batches(self) -> None:
-        """Prepare for many crops at once; costs time and memory, so only where they will come."""
+        """Prepare for many crops at once, which costs some time and memory now."""
         self.engine.expect_batches()
 
     @torch.inference_mode()

@@ -44,7 +44,6 @@ class MultiTracker:
         engine: str = "auto",
     ) -> None:
         self._pattern = Tracker(config, device=device, seed=seed, weights=weights, engine=engine)
-        self._pattern.extract.expect_batches()
         self.config = self._pattern.config
         self.engine = self._pattern.engine
         self._trackers: dict[Name, Tracker] = {}

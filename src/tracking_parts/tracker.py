@@ -77,7 +77,7 @@ class Tracker:
         self._weights = load_weights() if weights is None else checked_weights(weights, tuple(taps))
         frozen = trunk_weights(self._weights, self.config.trunk)
         self._extract = FeatureExtractor(frozen, tuple(taps), self.device, engine)
-        self._extract.engine.expect_batches()
+        self._extract.expect_batches()  # the first frame as it might look later, and looks for another size
         self.engine = self._extract.engine.name  # the one that was found: torch or ncnn
         self._stride = vgg_layer(self.config.tap).stride
         self._learner = Learner(self.config)
