@@ -205,6 +205,13 @@ class TrackerConfig:
     )
     lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
+    search_after: int = _setting(
+        10,
+        "frames in a row below it from which on one other place is looked at per frame; 0: never",
+        low=0,
+    )
+    search_sure: float = _setting(0.45, "confidence from which on the object is believed to be there", low=0, high=1)
+    search_convnet: float = _setting(0.65, "and C_t there; 1 is what the ConvNetPart was taught", low=0)
 
     def __post_init__(self) -> None:
         for setting in dataclasses.fields(self):
@@ -368,6 +375,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "lost_below": 0.0,
         "unusual_below": 0.0,
         "found_above": 0.0,
+        "search_after": 0,
     },
     # Nothing is learned after the start, a smaller crop and fewer channels: for weak machines and many streams.
     "fast": {

@@ -126,11 +126,12 @@ def _four_numbers(box: Any) -> tuple[float, ...]:
 
 
 class Reach(Enum):
-    """How far around the object a look goes."""
+    """How far around the object a look goes, or that it goes elsewhere."""
 
     NARROW = "narrow"
     USUAL = "usual"
     WIDE = "wide"
+    ELSEWHERE = "elsewhere"  # as far as usual, but around another place than the last one
 
 
 @dataclass(frozen=True)

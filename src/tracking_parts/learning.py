@@ -118,9 +118,9 @@ class Learner:
         return highly_confident, events
 
     def may_learn(self, target: Target, reading: Reading) -> bool:
-        """Not while unsure, nor from the wide view in which a lost object was found again."""
+        """Not while unsure, nor from the view, wide or of another place, in which a lost object was found again."""
         sure = target.monitor.state is State.TRACKING or not self._config.freeze_when_unsure
-        return sure and reading.view.reach is not Reach.WIDE
+        return sure and reading.view.reach not in (Reach.WIDE, Reach.ELSEWHERE)
 
     def _learn_colours(self, target: Target, view: View, rate: float, events: list[str]) -> None:
         """Not in the paper: docs/decisions.md."""

@@ -1,7 +1,8 @@
 """A frame that one look does not show clearly is looked at again: less narrowly, for another size, widely.
 
 What the narrow look left out may lie around it; what the parts no longer agree on may have another size; what is not
-there at all may have moved far (docs/decisions.md). The surest look is believed, if it is surer by a margin.
+there at all may have moved far, or be anywhere once it is missing (docs/decisions.md). The surest look is believed, if
+it is surer by a margin.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import partial
 from tracking_parts.config import TrackerConfig
 from tracking_parts.frames import Frame, Reach
 from tracking_parts.result import State
+from tracking_parts.searching import place_to_search
 from tracking_parts.step import Reading
 from tracking_parts.target import Target
 
@@ -35,7 +37,30 @@ def look_again(
         wide = read_at(reading.view.frame, target, Reach.WIDE)
         reading = wide if wide.certainty > config.widen_gain * reading.certainty else reading
         events.append("looked again, widely")
+    if _is_to_be_searched(target, reading, config):
+        reading = _search_elsewhere(target, reading, read_at, config)
+        events.append("found elsewhere" if reading.view.reach is Reach.ELSEWHERE else "looked elsewhere")
     return reading, events
+
+
+def _is_to_be_searched(target: Target, reading: Reading, config: TrackerConfig) -> bool:
+    is_missing = 0 < config.search_after <= target.monitor.missing_for
+    return is_missing and reading.certainty < _sure_elsewhere(target, config)
+
+
+def _sure_elsewhere(target: Target, config: TrackerConfig) -> float:
+    """From which confidence on it is believed to be somewhere that it has not been seen to go to."""
+    return max(config.search_sure, config.found_above * target.monitor.usual)
+
+
+def _search_elsewhere(target: Target, reading: Reading, read_at: ReadAt, config: TrackerConfig) -> Reading:
+    """One other place per frame. Parts find their likes in many places; the ConvNetPart must be sure by itself, too."""
+    place = place_to_search(target, reading.view.frame)
+    if place is None:
+        return reading
+    found = read_at(reading.view.frame, replace(target, centre=place), Reach.ELSEWHERE)
+    sure = found.certainty >= _sure_elsewhere(target, config)
+    return found if sure and found.evidence.convnet_strength >= config.search_convnet else reading
 
 
 def _may_be_of_another_size(target: Target, reading: Reading, config: TrackerConfig) -> bool:
