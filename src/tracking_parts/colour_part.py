@@ -91,6 +91,10 @@ class ColourPart:
         odds = (self.inside + UNSEEN) / (self.inside + self.outside + 2 * UNSEEN)
         return odds.astype(np.float32)
 
+    def odds(self, picture: Frame) -> VoteMap:
+        """How far each pixel's colour speaks for the object, 0 to 1: [h, w]."""
+        return self._odds[colour_numbers(picture)]
+
     def vote(
         self, crop: Frame, cells: tuple[int, int], object_in_map: tuple[float, float], picture_in_map: Box
     ) -> VoteMap:
@@ -98,7 +102,7 @@ class ColourPart:
 
         Of a box that reaches out of the picture, what lies in it counts: beyond, the crop only repeats the border.
         """
-        in_cells = cv2.resize(self._odds[colour_numbers(crop)], cells[::-1], interpolation=cv2.INTER_AREA)
+        in_cells = cv2.resize(self.odds(crop), cells[::-1], interpolation=cv2.INTER_AREA)
         seen = seen_share(cells, picture_in_map)
         width, height = object_in_map
         down, across = _box_sums(cells[0], round(height, 2)), _box_sums(cells[1], round(width, 2))
@@ -115,7 +119,7 @@ class ColourPart:
         height, width = crop.shape[:2]
         seen = (max(picture_in_crop.x, 0), max(picture_in_crop.y, 0))
         left, top, right, bottom = *seen, *map(min, (width, height), picture_in_crop.xyxy[2:])
-        sums = cv2.integral(self._odds[colour_numbers(crop)])
+        sums = cv2.integral(self.odds(crop))
         means = []
         for box in (_leaning(box_in_crop, lean) for lean in LEANS):
             x0, x1 = round(max(box.x, left)), round(min(box.x + box.w, right))

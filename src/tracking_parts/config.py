@@ -206,10 +206,9 @@ class TrackerConfig:
     lost_after: int = _setting(10, "frames in a row below it until the state is lost", low=1)
     lost_search: float = _setting(1.6, "how much wider the search is while lost", low=1, high=4)
     search_after: int = _setting(
-        10,
-        "frames in a row below it from which on one other place is looked at per frame; 0: never",
-        low=0,
+        10, "frames in a row below it from which on other places of the picture are looked at; 0: never", low=0
     )
+    search_every: int = _setting(3, "two of them in one frame of so many", low=1)
     search_sure: float = _setting(0.45, "confidence from which on the object is believed to be there", low=0, high=1)
     search_convnet: float = _setting(0.65, "and C_t there; 1 is what the ConvNetPart was taught", low=0)
 

@@ -17,6 +17,7 @@ from tracking_parts.confidence import confidence, gather_evidence
 from tracking_parts.config import TrackerConfig
 from tracking_parts.convnet_part import View
 from tracking_parts.filter_parts.society import PartVotes
+from tracking_parts.frames import Reach
 from tracking_parts.geometry import Point
 from tracking_parts.result import State
 from tracking_parts.step import Reading
@@ -37,11 +38,12 @@ class Votes:
 def decide(view: View, votes: Votes, target: Target, config: TrackerConfig) -> Reading:
     """P_t and its maximum; in doubt, a place that is not near the last one must be surer by a margin.
 
-    Not while lost: nothing speaks for the last place then.
+    Not while lost, nor elsewhere: nothing speaks for the last place then.
     """
     judge = partial(read_votes, view, votes, target, config)
     reading = judge(target.mask(view, config))  # M_c
-    if reading.certainty >= config.near_below or target.monitor.state is State.LOST:
+    nothing_near = target.monitor.state is State.LOST or view.reach is Reach.ELSEWHERE
+    if reading.certainty >= config.near_below or nothing_near:
         return reading
     near = judge(target.near_mask(view, config))
     elsewhere = math.dist(near.decision.centre, reading.decision.centre) > config.agreement_radius

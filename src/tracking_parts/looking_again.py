@@ -38,29 +38,46 @@ def look_again(
         reading = wide if wide.certainty > config.widen_gain * reading.certainty else reading
         events.append("looked again, widely")
     if _is_to_be_searched(target, reading, config):
-        reading = _search_elsewhere(target, reading, read_at, config)
-        events.append("found elsewhere" if reading.view.reach is Reach.ELSEWHERE else "looked elsewhere")
+        found = _look_elsewhere(target, reading, read_at, read_all, config)
+        if found is not None:
+            is_it = _is_it(target, found, config)
+            reading = found if is_it else reading
+            events.append("found elsewhere" if is_it else "looked elsewhere")
     return reading, events
 
 
 def _is_to_be_searched(target: Target, reading: Reading, config: TrackerConfig) -> bool:
-    is_missing = 0 < config.search_after <= target.monitor.missing_for
-    return is_missing and reading.certainty < _sure_elsewhere(target, config)
+    missing_since = target.monitor.missing_for - config.search_after
+    is_its_turn = config.search_after > 0 and missing_since >= 0 and missing_since % config.search_every == 0
+    return is_its_turn and not _ends_the_doubt(target, reading, config)
 
 
-def _sure_elsewhere(target: Target, config: TrackerConfig) -> float:
-    """From which confidence on it is believed to be somewhere that it has not been seen to go to."""
-    return max(config.search_sure, config.found_above * target.monitor.usual)
+def _ends_the_doubt(target: Target, reading: Reading, config: TrackerConfig) -> bool:
+    return target.monitor.after(reading.certainty, config).state is State.TRACKING
 
 
-def _search_elsewhere(target: Target, reading: Reading, read_at: ReadAt, config: TrackerConfig) -> Reading:
-    """One other place per frame. Parts find their likes in many places; the ConvNetPart must be sure by itself, too."""
-    place = place_to_search(target, reading.view.frame)
-    if place is None:
-        return reading
-    found = read_at(reading.view.frame, replace(target, centre=place), Reach.ELSEWHERE)
-    sure = found.certainty >= _sure_elsewhere(target, config)
-    return found if sure and found.evidence.convnet_strength >= config.search_convnet else reading
+def _look_elsewhere(
+    target: Target, reading: Reading, read_at: ReadAt, read_all: ReadAll, config: TrackerConfig
+) -> Reading | None:
+    """At two other places of the picture, at the next two next time: the surer look, if there are such places."""
+    turn = PLACES_AT_ONCE * ((target.monitor.missing_for - config.search_after) // config.search_every)
+    frame = reading.view.frame
+    places = [place_to_search(target, frame, turn + index) for index in range(PLACES_AT_ONCE)]
+    looks = [
+        partial(read_at, frame, replace(target, centre=place), Reach.ELSEWHERE) for place in places if place is not None
+    ]
+    return max(read_all(looks), key=lambda look: look.certainty) if looks else None
+
+
+PLACES_AT_ONCE = 2  # side by side, a thread each
+
+
+def _is_it(target: Target, found: Reading, config: TrackerConfig) -> bool:
+    """Parts find their likes in many places; the ConvNetPart, too, must be sure, by itself."""
+    convnet = found.decision.convnet
+    if convnet is None or convnet.at_chosen < config.search_convnet or found.certainty < config.search_sure:
+        return False
+    return _ends_the_doubt(target, found, config)
 
 
 def _may_be_of_another_size(target: Target, reading: Reading, config: TrackerConfig) -> bool:
@@ -81,7 +98,7 @@ def _look_for_another_size(
     for other, its_shape in zip(read_all(looks), shapes, strict=True):
         if other.certainty > config.resize_gain * best.certainty:
             best, shape = other, its_shape
-    if target.monitor.after(best.certainty, config).state is not State.TRACKING:
+    if not _ends_the_doubt(target, best, config):
         return reading
     target.shape = shape
     return best
