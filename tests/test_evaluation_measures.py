@@ -41,10 +41,10 @@ def convex_quadrilaterals(draw: st.DrawFn) -> Polygon:
     return (a, b, c, d)
 
 
-def raster_overlap(a: Polygon, b: Polygon, bounds_wh: tuple[int, int] | None, per_pixel: int = 4) -> float:
-    """The slow definition: ask for each point of a fine grid whether it lies inside, and count."""
-    grid = np.arange(-60, 160, 1 / per_pixel) + 0.5 / per_pixel
-    x, y = np.meshgrid(grid, grid)
+def raster_overlap(a: Polygon, b: Polygon, bounds_wh: tuple[int, int] | None, points: int = 600) -> float:
+    """The slow definition: ask for each point of a fine grid over both whether it lies inside, and count."""
+    low, high = np.min([*a, *b], axis=0), np.max([*a, *b], axis=0)
+    x, y = np.meshgrid(*np.linspace(low, high, points + 1)[:-1].T + (high - low)[:, None] / (2 * points))
     masks = []
     for polygon in (a, b):
         sides = [
