@@ -29,7 +29,7 @@ from tracking_parts.searching import (
     SWEEP_EVERY,
     SWEEP_STEP,
     coloured_places,
-    place_to_search,
+    places_to_search,
     swept_places,
 )
 from tracking_parts.step import Reading
@@ -136,8 +136,8 @@ def target_of(tracker: Tracker) -> Target:
     return tracker._target
 
 
-def searched(tracker: Tracker, frame: Image, turns: int) -> list[Point | None]:
-    return [place_to_search(target_of(tracker), frame, turn) for turn in range(turns)]
+def searched(tracker: Tracker, frame: Image, turns: int) -> list[Point]:
+    return places_to_search(target_of(tracker), frame, range(turns))
 
 
 def test_colours_lead_and_every_fourth_turn_sweeps() -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from tracking_parts.config import TrackerConfig
 from tracking_parts.frames import Frame, Reach
 from tracking_parts.result import State
-from tracking_parts.searching import place_to_search
+from tracking_parts.searching import places_to_search
 from tracking_parts.step import Reading
 from tracking_parts.target import Target
 
@@ -62,10 +62,8 @@ def _look_elsewhere(
     """At two other places of the picture, at the next two next time: the surer look, if there are such places."""
     turn = PLACES_AT_ONCE * ((target.monitor.missing_for - config.search_after) // config.search_every)
     frame = reading.view.frame
-    places = [place_to_search(target, frame, turn + index) for index in range(PLACES_AT_ONCE)]
-    looks = [
-        partial(read_at, frame, replace(target, centre=place), Reach.ELSEWHERE) for place in places if place is not None
-    ]
+    places = places_to_search(target, frame, range(turn, turn + PLACES_AT_ONCE))
+    looks = [partial(read_at, frame, replace(target, centre=place), Reach.ELSEWHERE) for place in places]
     return max(read_all(looks), key=lambda look: look.certainty) if looks else None
 
 

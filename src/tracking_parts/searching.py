@@ -8,6 +8,7 @@ next place of a sweep from near to far. It is believed to be there only if that 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import cv2
 import numpy as np
@@ -32,16 +33,19 @@ SWEEP_STEP = 1.3  # object sizes: a look sees as far to all sides
 MOST_STEPS = 64  # of the sweep along the picture's longer side
 
 
-def place_to_search(target: Target, frame: Frame, turn: int) -> Point | None:
-    """Where to look in this turn, in the image; None where there is no other place than the last one."""
-    size, swept = math.sqrt(math.prod(target.shape.size)), turn
+def places_to_search(target: Target, frame: Frame, turns: Iterable[int]) -> list[Point]:
+    """Where to look in these turns, in the image; none of a turn that has no other place than the last one."""
+    size = math.sqrt(math.prod(target.shape.size))
+    swept, coloured = swept_places(frame.shape[1::-1], target.centre, size), None
     if target.colour is not None and target.colour.trust >= COLOURS_TELL and size >= COARSEST * _cell(size, frame):
-        swept = turn // SWEEP_EVERY
-        if turn % SWEEP_EVERY != SWEEP_EVERY - 1:
-            places = coloured_places(target.colour, frame, target.centre, target.shape.size)
-            return places[(turn - swept) % len(places)] if places else None
-    places = swept_places(frame.shape[1::-1], target.centre, size)
-    return places[swept % len(places)] if places else None
+        coloured = coloured_places(target.colour, frame, target.centre, target.shape.size)
+    found = []
+    for turn in turns:
+        sweeps = turn if coloured is None else turn // SWEEP_EVERY
+        its_turn = turn % SWEEP_EVERY == SWEEP_EVERY - 1
+        places, index = (swept, sweeps) if coloured is None or its_turn else (coloured, turn - sweeps)
+        found += [places[index % len(places)]] if places else []
+    return found
 
 
 def _cell(size: float, frame: Frame) -> float:
