@@ -92,10 +92,10 @@ class Shape:
     stretch: tuple[float, float] = (1.0, 1.0)  # of width and height
     lean: float = 0.0  # logarithm of width by height, against the above
 
-    def polygon(self, centre: Point) -> Polygon:
-        """Corners in the image, clockwise from the top left of the first box."""
+    def polygon(self, centre: Point, times: float = 1.0) -> Polygon:
+        """Corners in the image, clockwise from the top left of the first box; of an outline so many times as large."""
         corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * self._outline
-        moved = self.scale * corners @ np.array(self.linear).T + np.array(centre)
+        moved = times * self.scale * corners @ np.array(self.linear).T + np.array(centre)
         first, second, third, fourth = ((float(x), float(y)) for x, y in moved)
         return (first, second, third, fourth)
 

@@ -186,6 +186,16 @@ class TrackerConfig:
     min_box_agreement: float = _setting(
         0.25, "share of parts that must agree before the box's size changes", low=0, high=1
     )
+    tell_below: float = _setting(
+        0.5,
+        "confidence below which the told box is where it overlaps the object most in expectation, not where P_t peaks",
+        low=0,
+        high=1,
+    )
+    tell_sharpness: float = _setting(4.0, "the power of P_t that is taken for a place's chance then", low=0.1, high=100)
+    tell_margin: float = _setting(
+        0.15, "how much larger the told box is where nothing is sure; less, the surer it is", low=0, high=1
+    )
 
     # --- confidence and state
     confidence_weights: tuple[float, ...] = _setting(
@@ -370,6 +380,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "box_model": "affine",
         "box_damping": 1.0,
         "lean_gain": 0.0,
+        "tell_below": 0.0,
+        "tell_margin": 0.0,
         "freeze_when_unsure": False,
         "lost_below": 0.0,
         "unusual_below": 0.0,

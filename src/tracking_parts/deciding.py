@@ -6,7 +6,7 @@ Who counts as a witness at the picture's edges: docs/decisions.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -47,7 +47,9 @@ def decide(view: View, votes: Votes, target: Target, config: TrackerConfig) -> R
         return reading
     near = judge(target.near_mask(view, config))
     elsewhere = math.dist(near.decision.centre, reading.decision.centre) > config.agreement_radius
-    return near if elsewhere and reading.certainty < config.near_gain * near.certainty else reading
+    if not elsewhere or reading.certainty >= config.near_gain * near.certainty:
+        return reading
+    return replace(near, prospect=reading.prospect)
 
 
 def read_votes(view: View, votes: Votes, target: Target, config: TrackerConfig, mask: VoteMap) -> Reading:
@@ -65,6 +67,7 @@ def read_votes(view: View, votes: Votes, target: Target, config: TrackerConfig, 
         convnet_map=votes.convnet_map,
         colour_map=votes.colour_map,
         decision=decision,
+        prospect=decision.vote_map,
         agreed=agreed,
         evidence=evidence,
         certainty=confidence(evidence, config),

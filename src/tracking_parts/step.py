@@ -29,6 +29,7 @@ class Reading:
     convnet_map: Tensor | None  # C_t
     colour_map: VoteMap | None  # H_t
     decision: Decision  # P_t
+    prospect: VoteMap  # P_t of all places, also where only those near the last one were believed
     agreed: NDArray[np.bool_]  # which parts agreed with the decision
     evidence: Evidence
     certainty: float  # the confidence that follows from it
@@ -39,7 +40,7 @@ def first_reading(view: View, centre_in_map: Point) -> Reading:
     nothing = np.zeros(tuple(view.features.shape[1:]), np.float32)
     decision = Decision(nothing, centre_in_map, Opinion(centre_in_map, 1.0, 1.0))
     evidence = Evidence(1.0, math.nan, 1.0, 1.0, 1.0, None)
-    return Reading(view, None, None, None, None, decision, np.zeros(0, bool), evidence, 1.0)
+    return Reading(view, None, None, None, None, decision, nothing, np.zeros(0, bool), evidence, 1.0)
 
 
 def told_reading(reading: Reading, centre_in_map: Point, radius: float) -> Reading:

@@ -52,7 +52,7 @@ class Target:
         """Where the last centre is in the next frame: at the same place of the picture, or of the scene."""
         if self.camera is None or scene is None:
             return self.centre
-        return self._in_picture(self.camera.carried(self.centre, scene))
+        return self.in_picture(self.camera.carried(self.centre, scene))
 
     def observe_camera(self, scene: Scene | None, last_centre: Point, found: bool) -> None:
         """What the camera did, and, where the object was surely found, which guess of its place was the better."""
@@ -64,7 +64,7 @@ class Target:
         else:
             self.camera = self.camera.after(scene)
 
-    def _in_picture(self, place: Point) -> Point:
+    def in_picture(self, place: Point) -> Point:
         height, width = self.frame_shape[:2]
         return (min(max(place[0], 0.0), float(width)), min(max(place[1], 0.0), float(height)))
 
@@ -134,7 +134,7 @@ class Target:
         """
         if reading.certainty < config.hold_below:
             return
-        self.centre = self._in_picture(reading.view.window.image_from_map(reading.decision.centre))
+        self.centre = self.in_picture(reading.view.window.image_from_map(reading.decision.centre))
         votes = reading.votes
         if reshape and votes is not None and reading.evidence.part_agreement >= config.min_box_agreement:
             chosen = reading.agreed & votes.voting
