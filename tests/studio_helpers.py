@@ -63,15 +63,18 @@ class FakeManyTracker:
         return {name: self._result(name) for name in self._boxes}
 
     def trace(self, name: int) -> FrameTrace:
-        return replace(some_trace(self._boxes[name][1], parts=5), result=self._result(name))
+        tracked, age = self._boxes[name]
+        return replace(some_trace(age, parts=5), result=self._result(name), tracked=tracked)
 
     def close(self) -> None:
         self._boxes = {}
 
     def _result(self, name: int) -> Result:
         box, age = self._boxes[name]
-        state = State.UNCERTAIN if age in (5, 6) else State.TRACKING
-        return Result(box, box.polygon, 0.3 if age in (5, 6) else 0.9, state)
+        if age not in (5, 6):
+            return Result(box, box.polygon, 0.9, State.TRACKING)
+        told = Box.from_centre(box.centre, 1.1 * box.w, 1.1 * box.h)  # as ours does in doubt
+        return Result(told, told.polygon, 0.3, State.UNCERTAIN)
 
 
 def make_studio(

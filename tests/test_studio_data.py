@@ -8,6 +8,7 @@ import math
 import struct
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ def test_rows_survive_json() -> None:
     again = Row.from_dict(json.loads(json.dumps(row.to_dict())))
     assert again.roles == row.roles and again.events == row.events and again.state == row.state
     assert again.box.xywh == pytest.approx(row.box.xywh, abs=1e-3)
+
+
+def test_a_row_keeps_where_to_begin_anew() -> None:
+    trace = some_trace(3, parts=5)
+    same, other = Row.from_trace(7, trace), Row.from_trace(7, replace(trace, tracked=Box(10, 20, 30, 40)))
+    assert same.tracked is None and same.start == same.box
+    values = json.loads(json.dumps(other.to_dict()))
+    assert Row.from_dict(values).start == other.start == Box(10, 20, 30, 40)
+    del values["tracked"]  # as rows of before
+    assert Row.from_dict(values).start.xywh == pytest.approx(other.box.xywh, abs=1e-3)
 
 
 def test_another_process_sees_every_change_at_once(tmp_path: Path) -> None:

@@ -106,6 +106,22 @@ def test_boxes_drawn_on_the_way_teach_it(made: tuple[Studio, Session, list[FakeM
     assert len(trackers[0].began) == 2, "tracking all again begins afresh"
 
 
+def test_a_target_begun_again_has_no_margin(made: tuple[Studio, Session, list[FakeManyTracker]]) -> None:
+    """Its told box is larger where it was in doubt: begun from it, it would grow with every start."""
+    studio, session, trackers = made
+    target = session.add_target().id
+    session.draw(target, 0, BOX)
+    session.track(0)
+    finish(session)
+    row = studio.store.row(target, 5)
+    assert row is not None and row.box.w == pytest.approx(1.1 * BOX[2])
+    session.track(5)
+    finish(session)
+    x, y, width, height = BOX
+    name, began = trackers[-1].began[-1]
+    assert name == target and began == pytest.approx((x + 5, y, width, height))
+
+
 def test_what_cannot_be_kept_ends_the_run(
     made: tuple[Studio, Session, list[FakeManyTracker]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +207,7 @@ def test_a_box_corrected_while_paused_counts_when_it_goes_on(tmp_path: Path) -> 
     session.draw(third, position, [5, 5, 8, 8])
     session.track(position)
     finish(session)
-    assert studio.store.row(one, position + 1).box.x == 41  # type: ignore[union-attr]
+    assert studio.store.row(one, position + 1).start.x == 41  # type: ignore[union-attr]
     assert studio.store.row(third, position + 1).box.x == 6  # type: ignore[union-attr]
     assert [name for name, _ in trackers[0].began] == [one, two, one, third]
     studio.close()
@@ -213,7 +229,7 @@ def test_a_box_corrected_while_paused_teaches_when_it_goes_on(tmp_path: Path) ->
     session.track(position)
     finish(session)
     assert len(trackers[0].began) == 1 and trackers[0].taught == [(target, (40, 20, 10, 10))]
-    assert studio.store.row(target, position + 1).box.x == 41  # type: ignore[union-attr]
+    assert studio.store.row(target, position + 1).start.x == 41  # type: ignore[union-attr]
     studio.close()
 
 

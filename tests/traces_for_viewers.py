@@ -41,6 +41,7 @@ def some_trace(
     return FrameTrace(
         frame_index=frame_index,
         result=Result(box, box.polygon, 0.81, state),
+        tracked=box,
         window=window,
         crop=some_picture(128, 128) if crop is None else crop,
         filter_votes=_blob(filter_centre, 4.0) * np.float32(0.4),

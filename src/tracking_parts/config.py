@@ -194,7 +194,7 @@ class TrackerConfig:
     )
     tell_sharpness: float = _setting(4.0, "the power of P_t that is taken for a place's chance then", low=0.1, high=100)
     tell_margin: float = _setting(
-        0.15, "how much larger the told box is where nothing is sure; less, the surer it is", low=0, high=1
+        0.15, "how much longer the told box's sides are where nothing is sure; less, the surer it is", low=0, high=1
     )
 
     # --- confidence and state

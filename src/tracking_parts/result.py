@@ -24,7 +24,8 @@ class Result:
     """Where the object is in one frame, in image pixels, and how sure the society is of it.
 
     ``box`` is axis-aligned (``result.box.xywh``); ``polygon`` has four corners and may be rotated or sheared where the
-    configured box model estimates that. ``confidence`` lies in [0, 1].
+    configured box model estimates that. In doubt both are larger, and where they can be expected to overlap the object
+    most: where the tracker goes on from is in its trace (``tracked``). ``confidence`` lies in [0, 1].
     """
 
     box: Box

@@ -12,7 +12,7 @@ from torch import Tensor
 from tracking_parts.confidence import Evidence
 from tracking_parts.convnet_part import View
 from tracking_parts.filter_parts.society import PartVotes
-from tracking_parts.geometry import Point
+from tracking_parts.geometry import Box, Point
 from tracking_parts.learning_faults import faults_in
 from tracking_parts.result import Result
 from tracking_parts.trace import FrameTrace, PartsTrace
@@ -69,8 +69,8 @@ class Step:
     events: tuple[str, ...]
 
 
-def build_trace(frame_index: int, step: Step) -> FrameTrace:
-    """A read-only picture of one frame's work."""
+def build_trace(frame_index: int, step: Step, tracked: Box) -> FrameTrace:
+    """A read-only picture of one frame's work, after which the object is taken to be in ``tracked``."""
     reading = step.reading
     votes, filter_map = reading.votes, reading.filter_map
     convnet_map = None if reading.decision.convnet is None else reading.convnet_map  # what is not finite did not vote
@@ -78,6 +78,7 @@ def build_trace(frame_index: int, step: Step) -> FrameTrace:
     return FrameTrace(
         frame_index=frame_index,
         result=step.result,
+        tracked=tracked,
         window=reading.view.window,
         crop=reading.view.crop,
         filter_votes=nothing if filter_map is None else filter_map.cpu().numpy(),

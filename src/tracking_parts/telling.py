@@ -1,8 +1,9 @@
 """Which box is told: of all boxes the one that overlaps the object most, in expectation (docs/decisions.md).
 
-The peak of P_t is the likeliest place, and what the tracker goes on from. But where P_t has a broad peak or several, a
-box between them overlaps the object wherever it is, and a box at the wrong one may not touch it at all. And the less
-is known of the place, the larger is the box that can be expected to overlap most. Not in the paper, which has no doubt.
+The peak of P_t is the likeliest place, and what the tracker goes on from. But where P_t has a broad peak, or several
+near each other, a box at another place may share more with all of them, while one at the peak may not touch the object
+at all. And the less is known of the place, the larger is the box that can be expected to overlap most. This is not in
+the paper.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def told_centre(target: Target, reading: Reading, config: TrackerConfig) -> Poin
     if not in_doubt or not reading.prospect.max() > 0:
         return target.centre
     window = reading.view.window
-    place = most_overlap(reading.prospect, target.object_in_map(window), config.tell_sharpness)
+    box = target.shape.box(target.centre)
+    place = most_overlap(reading.prospect, window.size_in_map((box.w, box.h)), config.tell_sharpness)
     return target.in_picture(window.image_from_map(place))
 
 

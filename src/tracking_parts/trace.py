@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracking_parts.geometry import CropWindow, Point
+from tracking_parts.geometry import Box, CropWindow, Point
 from tracking_parts.result import Result
 
 FloatMap = NDArray[np.float32]
@@ -55,6 +55,7 @@ class FrameTrace:
 
     frame_index: int  # 0 is the frame given to init
     result: Result
+    tracked: Box  # where the object is taken to be from here on; in doubt the told box is another one
     window: CropWindow  # where the crop lies in the image
     crop: NDArray[np.uint8]  # [size, size, 3] BGR: what the network saw
     filter_votes: FloatMap  # F_t

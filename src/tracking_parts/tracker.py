@@ -189,7 +189,7 @@ class Tracker:
         target = self._require_target()
         if self._last is None:
             raise NotInitialisedError("there is no trace yet: the tracker was resumed and has seen no frame since")
-        return build_trace(target.frame_index, self._last)
+        return build_trace(target.frame_index, self._last, target.shape.box(target.centre))
 
     def state(self) -> TrackerState:
         """All that is needed to go on later, here or elsewhere; see :meth:`from_state`.

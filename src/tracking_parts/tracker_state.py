@@ -36,7 +36,7 @@ from tracking_parts.result import State
 from tracking_parts.target import Target
 from tracking_parts.voting import Loudness
 
-FORMAT = "tracking-parts state 9"
+FORMAT = "tracking-parts state 10"
 _PLAIN = ("frame_index", "convnet_votes", "frames_since_learning", "frames_to_teach")
 
 

@@ -118,6 +118,7 @@ def _arrays_from_trace(trace: FrameTrace) -> Arrays:
     return {
         "frame_index": np.array(trace.frame_index, np.int64),
         "box": np.array(result.box.xywh, np.float64),
+        "tracked": np.array(trace.tracked.xywh, np.float64),
         "polygon": np.array(result.polygon, np.float64),
         "confidence": np.array(result.confidence, np.float64),
         "state": np.array(str(result.state)),
@@ -147,6 +148,7 @@ def _trace_from_arrays(arrays: Arrays) -> FrameTrace:
     return FrameTrace(
         frame_index=int(arrays["frame_index"]),
         result=_result_from_arrays(arrays),
+        tracked=_box(arrays.get("tracked", arrays["box"])),  # older traces tell the same
         window=window,
         crop=arrays["crop"],
         filter_votes=arrays["filter_votes"],
@@ -181,11 +183,16 @@ def _check_kinds(arrays: Arrays) -> None:
 def _result_from_arrays(arrays: Arrays) -> Result:
     first, second, third, fourth = (_point(corner) for corner in arrays["polygon"])
     return Result(
-        box=Box(*(float(value) for value in arrays["box"])),
+        box=_box(arrays["box"]),
         polygon=(first, second, third, fourth),
         confidence=float(arrays["confidence"]),
         state=State(str(arrays["state"])),
     )
+
+
+def _box(values: NDArray[Any]) -> Box:
+    x, y, width, height = values
+    return Box(float(x), float(y), float(width), float(height))
 
 
 def _point(values: NDArray[Any]) -> Point:

@@ -63,6 +63,12 @@ class Row:
     highly_confident: bool = False
     roles: tuple[int, int, int] = (0, 0, 0)  # candidate, reliable, gold
     events: tuple[str, ...] = ()
+    tracked: Box | None = None  # where the tracker took the object to be, if the box that it told is another one
+
+    @property
+    def start(self) -> Box:
+        """From where to begin anew: the told box has a margin that would grow with every start."""
+        return self.tracked or self.box
 
     @classmethod
     def by_hand(cls, frame: int, box: Box) -> Row:
@@ -83,6 +89,7 @@ class Row:
             highly_confident=trace.highly_confident,
             roles=(roles["candidate"], roles["reliable"], roles["gold"]),
             events=trace.events,
+            tracked=None if trace.tracked == trace.result.box else trace.tracked,
         )
 
     @property
@@ -93,6 +100,7 @@ class Row:
         """Ready for JSON; the page and the project file read it."""
         values = asdict(self)
         values["box"] = [round(value, 3) for value in self.box.xywh]
+        values["tracked"] = None if self.tracked is None else [round(value, 3) for value in self.tracked.xywh]
         values["polygon"] = None if self.polygon == self.box.polygon else [list(point) for point in self.polygon]
         values["state"] = str(self.state)
         return values
@@ -115,6 +123,7 @@ class Row:
             highly_confident=bool(values["highly_confident"]),
             roles=(candidate, reliable, gold),
             events=tuple(str(event)[:LONGEST_EVENT] for event in values["events"][:MOST_EVENTS]),
+            tracked=None if values.get("tracked") is None else finite_box(values["tracked"]),  # older rows have none
         )
 
 

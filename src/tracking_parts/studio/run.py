@@ -238,7 +238,7 @@ class Run(threading.Thread):
             for target in self.plan.targets:
                 row = self._store.row(target, index)
                 if target not in begin and row is not None:
-                    begin[target] = row.box
+                    begin[target] = row.start
         return begin
 
     def _place(self, tracker: ManyTracker, target: int, picture: Picture, index: int, box: Box) -> News:
