@@ -19,7 +19,7 @@ from tracking_parts.voting import VoteMap, refine_peaks
 
 
 def told_polygon(target: Target, reading: Reading, config: TrackerConfig) -> Polygon:
-    """The object's outline at the place to be told, with a margin for what is not known."""
+    """The object's outline at the place to be told, with a margin for what is not known; none of what was given."""
     times = 1 + config.tell_margin * (1 - reading.certainty)
     return target.shape.polygon(told_centre(target, reading, config), times)
 

@@ -24,7 +24,7 @@ from tracking_parts.errors import CopyError, InvalidFrameError, NotInitialisedEr
 from tracking_parts.features import FeatureExtractor, Projection, each_alone
 from tracking_parts.filter_parts.society import FilterParts
 from tracking_parts.frames import Frame, Glance, Reach, as_bgr, as_box
-from tracking_parts.geometry import Box, Polygon
+from tracking_parts.geometry import Box
 from tracking_parts.io.weights import load_weights
 from tracking_parts.learning import Learner
 from tracking_parts.light_weights import trunk_weights
@@ -117,7 +117,7 @@ class Tracker:
             centre_in_map = reading.view.window.map_from_image(target.centre)
             reading = told_reading(reading, centre_in_map, self.config.agreement_radius)
             events = self._learner.learn_confirmed(target, reading)
-            result = self._result(target, 1.0, target.shape.polygon(target.centre))
+            result = self._result(target, reading)
             self._last = Step(reading, result, True, tuple(events))
             return result
 
@@ -148,7 +148,7 @@ class Tracker:
         target.monitor = target.monitor.after(certainty, self.config)
         target.gaze = target.gaze.after(reach, not looked_again and target.is_steady(reading, self.config))
         self._move(target, reading)
-        result = self._result(target, certainty, told_polygon(target, reading, self.config))
+        result = self._result(target, reading)
         found = certainty >= self.config.hold_below and self._learner.may_learn(target, reading)
         target.observe_camera(glance.scene, last_centre, found)
         highly_confident, events = self._learner.learn(target, reading)
@@ -292,8 +292,9 @@ class Tracker:
         """Learn from the first view, in which nobody votes: the answer is the box that was given."""
         box_in_map = view.window.box_in_map(target.shape.box(target.centre))
         events = self._learner.learn_first(target, view, box_in_map, partial(self._views, view, target))
-        result = self._result(target, 1.0, target.shape.polygon(target.centre))
-        self._last = Step(first_reading(view, box_in_map.centre), result, False, tuple(events))
+        reading = first_reading(view, box_in_map.centre)
+        result = self._result(target, reading)
+        self._last = Step(reading, result, False, tuple(events))
         return result
 
     # ------------------------------------------------------------------ looking and deciding
@@ -342,8 +343,9 @@ class Tracker:
     def _move(self, target: Target, reading: Reading) -> None:
         target.move(reading, self.config, reshape=self._learner.may_learn(target, reading))
 
-    def _result(self, target: Target, certainty: float, polygon: Polygon) -> Result:
-        return Result(Box.around(polygon), polygon, certainty, target.monitor.state)
+    def _result(self, target: Target, reading: Reading) -> Result:
+        polygon = told_polygon(target, reading, self.config)
+        return Result(Box.around(polygon), polygon, reading.certainty, target.monitor.state)
 
     def _require_target(self) -> Target:
         if self._target is None:
